@@ -13,6 +13,7 @@ import typer
 from ..audit.model.selection import Samples, Settings
 from ..audit.running.worker_limits import default_workers
 from ..errors import MpsmithError
+from ..registry.folder import written_folder
 from ..simulator.opening import DeviceKind
 from .audit_lines import ending_lines, opening_lines
 from .audit_options import (
@@ -48,6 +49,7 @@ from .options import (
     SampleLevel,
     StorePath,
     Workers,
+    require_writable,
     values_of,
 )
 from .printing import print_json, say
@@ -113,6 +115,10 @@ def audit(
     )
     request = AuditRequest(settings, store, shipped, host_code, with_kernels, resume, cluster, sync, report, as_json)
     request.check(workers=workers is not None)
+    if report:
+        require_writable("--report", PUBLISHED / "index.html")
+    if sync:
+        require_writable("--sync", written_folder() / "a.yaml")
     run_request(request)
 
 

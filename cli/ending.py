@@ -15,12 +15,23 @@ from typer.core import TyperGroup
 
 from ..errors import MpsmithError
 
+MAY_BE_EMPTY = ("--flags",)
 # What a write to standard output fails with, without the name of a file.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 class Commands(TyperGroup):
     """The commands of mpsmith; `written` turns their output errors into user errors."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the words, without an empty value: an unset variable of a shell would mean the current folder."""
+        own = args[:1] if args[:1] == ["trace"] else args  # the others are a program's
+        for word, following in zip(own, [*own[1:], None], strict=True):
+            option, *value = word.partition("=")
+            is_empty = following == "" or value == ["=", ""]
+            if option.startswith("--") and is_empty and option not in MAY_BE_EMPTY:
+                raise MpsmithError(f"{option} has an empty value; name one, or leave {option} out")
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import AsJson
+from ..registry.folder import written_folder
+from .options import AsJson, require_writable
 from .printing import print_json, say
 
 if TYPE_CHECKING:
@@ -78,6 +79,8 @@ def verify(
 
     On the simulated device the evidence says so, and no kernel is called verified.
     """
+    if record:
+        require_writable("--record", written_folder() / "a.yaml")
     os.environ["MPSMITH_KERNELS"] = "off"
     os.environ.setdefault("MPSMITH_METAL_MODE", "schedules")
     _require_working_device()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import AsJson, Release
+from .options import AsJson, Release, require_writable
 from .printing import print_json
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ def scaffold(
     from ..scaffold.targets import KernelTarget
 
     chosen_target = _target(target)
+    if out is not None and not dry_run:
+        require_writable("--out", out / ".mpsmith.json")
     source = source_of(torch)
     if from_kernel:
         if chosen_target is not KernelTarget.UPSTREAM:

@@ -13,8 +13,8 @@ from .options import AsJson, values_of
 from .printing import print_json, say
 
 if TYPE_CHECKING:
-    from ..audit.self_test import SelfTest
     from ..audit.self_test.findings import FaultFinding
+    from ..audit.self_test.whole_run import SelfTest
 
 RESULTS = ("found", "misattributed", "missed")
 
@@ -37,15 +37,17 @@ def self_test(
 
     With the same seed it continues a stopped run.
     """
-    from ..audit.self_test import SelfTestOptions
-    from ..audit.self_test import self_test as run
     from ..audit.self_test.classes import chosen as classes_named
     from ..cache import cache_folder, fingerprint, fingerprint_of_code
+
+    names = values_of(classes, "--classes")
+    classes_named(names)  # before torch is imported
+
+    from ..audit.self_test.whole_run import SelfTestOptions
+    from ..audit.self_test.whole_run import self_test as run
     from ..simulator.opening import require_simulation
 
     require_simulation("self-test")
-    names = values_of(classes, "--classes")
-    classes_named(names)  # before the audits, which take minutes
     chosen = random.SystemRandom().randrange(1_000_000) if seed is None else seed
     options = SelfTestOptions(faults, chosen, names, workers)
     say(f"self-test: {faults} faults by --seed {chosen}")
@@ -104,7 +106,7 @@ def _finding(finding: FaultFinding) -> dict[str, Any]:
 def _as_text(done: SelfTest) -> str:
     from tabulate import tabulate
 
-    from ..audit.self_test import MAX_MISATTRIBUTED, MIN_RECALL
+    from ..audit.self_test.whole_run import MAX_MISATTRIBUTED, MIN_RECALL
 
     counts = done.counts()
     rows = [(name, *(by_result[result] or "" for result in RESULTS)) for name, by_result in counts.items()]

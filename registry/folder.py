@@ -32,6 +32,12 @@ def registry_folder(chosen: Path | None = None) -> Path:
     return LOCAL if not is_checkout() and LOCAL.is_dir() else PACKAGED
 
 
+def written_folder() -> Path:
+    """The folder that a change goes to: the one in use, but a copy of the files of an installed package."""
+    folder = registry_folder()
+    return LOCAL if folder == PACKAGED and not is_checkout() else folder
+
+
 def folder_asked_for(chosen: Path | None) -> Path | None:
     """The folder chosen, else that of the variable MPSMITH_REGISTRY, else None."""
     if chosen is not None:

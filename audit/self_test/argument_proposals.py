@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from random import Random
+from typing import TYPE_CHECKING
 
 from ...simulator.device.faults.fault import Term, Value
 from .proposal import FLOATS, INTEGERS, Proposal, any_name, read, term
-from .schemas import Facts
+
+if TYPE_CHECKING:
+    from .schemas import Facts
 
 # Values that an argument of a name may have.
 CHOICES: dict[str, tuple[Value, ...]] = {

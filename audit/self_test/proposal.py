@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from random import Random
+from typing import TYPE_CHECKING
 
 from ...simulator.device.faults.fault import Term, Value
-from .schemas import Facts
+
+if TYPE_CHECKING:
+    from .schemas import Facts
 
 Proposal = tuple[Term, tuple[Term, ...]]
 # Returns None for an overload that cannot have such a fault.
-Propose = Callable[[Facts, Random], Proposal | None]
+Propose = Callable[["Facts", Random], "Proposal | None"]
 
 FLOATS = ("float32", "float16", "bfloat16")
 INTEGERS = ("uint8", "int8", "int16", "int32", "int64")

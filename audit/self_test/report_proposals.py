@@ -6,12 +6,15 @@ import math
 from collections.abc import Iterator
 from functools import cache
 from random import Random
+from typing import TYPE_CHECKING
 
 from ...registry import known_wrong
 from ...registry.known_case import KnownCase, TensorInput, View
 from ...simulator.device.faults.fault import Term
 from .proposal import Proposal, read, term
-from .schemas import Facts
+
+if TYPE_CHECKING:
+    from .schemas import Facts
 
 MANY_ELEMENTS = 65_536
 MANY_DIMENSIONS = 5

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from random import Random
+from typing import TYPE_CHECKING
 
 from .proposal import FLOATS, Proposal, Propose, any_name, read, term
-from .schemas import Facts
+
+if TYPE_CHECKING:
+    from .schemas import Facts
 
 REDUCING = (
     "softmax",

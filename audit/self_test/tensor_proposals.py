@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from random import Random
+from typing import TYPE_CHECKING
 
 from ...simulator.device.faults.fault import Term
 from .proposal import Proposal, Propose, any_name, read, term, wrong_values
-from .schemas import Facts
+
+if TYPE_CHECKING:
+    from .schemas import Facts
 
 # Arguments that set the size of the result: above 2^24 it takes gigabytes, too much for one case.
 SIZE_ARGUMENTS = ("repeats",)

@@ -10,8 +10,8 @@ from ..table import Cell, Document, Table
 from .page import PageInputs
 
 if TYPE_CHECKING:
-    from ...audit.self_test import SelfTest
     from ...audit.self_test.findings import FaultFinding
+    from ...audit.self_test.whole_run import SelfTest
 
 RESULTS = ("found", "misattributed", "missed")
 FAULTS, SEED = 500, 20261127
@@ -19,7 +19,7 @@ FAULTS, SEED = 500, 20261127
 
 def document(inputs: PageInputs) -> Document:
     """The page of a self-test with FAULTS faults."""
-    from ...audit.self_test import SelfTestOptions, self_test
+    from ...audit.self_test.whole_run import SelfTestOptions, self_test
 
     with tempfile.TemporaryDirectory() as folder:
         return recall_document(

@@ -23,7 +23,7 @@ from mpsmith.audit.model.selection import Samples
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
 from mpsmith.audit.releases.surface import installed_surface
 from mpsmith.audit.running.worker import freeze_once
-from mpsmith.audit.self_test import SelfTestOptions, self_test
+from mpsmith.audit.self_test.whole_run import SelfTestOptions, self_test
 from mpsmith.audit.store.records import StoredCase
 from mpsmith.cli.printing import print_json
 from mpsmith.cli.self_test import _as_json

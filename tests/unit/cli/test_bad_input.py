@@ -25,7 +25,7 @@ from support.needs import needs_simulated_device
 WORK = [
     ("mpsmith.audit.running.runner", "run_audit"),
     ("mpsmith.audit.running.cluster", "audit_on_cluster"),
-    ("mpsmith.audit.self_test", "self_test"),
+    ("mpsmith.audit.self_test.whole_run", "self_test"),
     ("mpsmith.tracing.supervision", "run"),
     ("mpsmith.scaffold.checkout.trying", "try_checkout"),
     ("mpsmith.scaffold.generation.generate", "apply"),
@@ -125,6 +125,9 @@ def test_a_store_that_is_not_a_file_is_refused(tmp_path: Path) -> None:
         (["evidence", "collect", "--work", "/proc/x"], "--work: cannot write /proc/x"),
         (["evidence", "collect", "--out", "/proc"], "it is a folder"),
         (["shipped", "wrong", "--script", "/proc/x"], "--script: cannot write /proc/x"),
+        (["scaffold", "mode", "--force", "--out", "/proc/x"], "--out: cannot write /proc/x"),
+        (["report", "--pages", ""], "--pages has an empty value"),
+        (["evidence", "collect", "--work="], "--work has an empty value"),
         (["audit", "--import", "no_such_package"], "--import no_such_package: ModuleNotFoundError"),
         (["audit", "--import", "../x"], "--import ../x: ModuleNotFoundError"),
     ],
@@ -136,6 +139,19 @@ def test_bad_input_is_refused_before_any_work(words: list[str], message: str) ->
 def test_an_unknown_profile_is_refused_before_any_work() -> None:
     needs_simulated_device()  # a Mac takes no profile
     check_refused_before_any_work(["audit", "--profile", "banana"], "no data for torch banana")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["audit", "--ops", "mode", "--report"], ["audit", "--ops", "mode", "--sync"], ["kernels", "verify", "--record"]],
+)
+def test_results_that_cannot_be_written_are_refused_before_any_work(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "reports").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPSMITH_REGISTRY", str(tmp_path / "reports"))
+    check_refused_before_any_work(words, f"{words[-1]}: cannot write")
 
 
 def test_an_error_in_the_cache_names_its_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

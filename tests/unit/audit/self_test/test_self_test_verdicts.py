@@ -7,11 +7,11 @@ import pytest
 from mpsmith.audit.findings.results import FaultyOverload
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
-from mpsmith.audit.self_test import MAX_MISATTRIBUTED, MIN_RECALL, SelfTest, SelfTestOptions
 from mpsmith.audit.self_test.findings import FaultFinding, finding_of, new_failures
 from mpsmith.audit.self_test.planted import PlantedFault, Trigger, packet_of
 from mpsmith.audit.self_test.reach import CALLERS, Reach
 from mpsmith.audit.self_test.rounds import LARGEST_ROUND, rounds_of
+from mpsmith.audit.self_test.whole_run import MAX_MISATTRIBUTED, MIN_RECALL, SelfTest, SelfTestOptions
 from mpsmith.audit.store.records import StoredCase
 from mpsmith.cli.printing import print_json
 from mpsmith.cli.self_test import _as_json, _as_text
