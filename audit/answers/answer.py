@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -17,9 +17,10 @@ from ..model.selection import DTYPES, dtype_position
 from ..model.verdicts import CASE_SEVERITY, CaseVerdict, Grade, strongest
 from ..releases import data as release_data
 from ..releases.change_points import NOTHING
+from ..releases.coverage.refusals import refusal_of_every_call
 from ..releases.surface.rare_overloads import is_rare, main_overloads
 from ..releases.surface.reachability import RULES_BY_NAME
-from .compositions import compositions
+from .compositions import Composition, compositions
 from .measured import HostFact, MeasuredCalls, host_facts, measured
 from .names import Names, ResolvedName
 from .support import ReleaseSupport, Runs, Support
@@ -57,7 +58,7 @@ class Answer:
         dtypes: the dtypes by what most of their calls showed in an audit; empty for a release that was not audited.
         some: the dtypes in which some calls showed something else than most, in an audit or in `wrong`.
         lacking: the overloads without a kernel that calls reach, with the share of calls that do, from 0 to 1.
-        composite, always_on_cpu: see `Runs`.
+        composite, always_on_cpu, refusal: see `Runs`.
         since: the first release from which on all calls run on mps, up to this release; None if they do not.
         since_or_before: an older release may do so too; what it is composed of there is not known.
         upgrade: the first later release that runs it, None if none does or none is needed.
@@ -81,6 +82,7 @@ class Answer:
     lacking: Mapping[str, float]
     composite: bool
     always_on_cpu: bool
+    refusal: str
     since: str | None
     since_or_before: bool
     upgrade: str | None
@@ -133,9 +135,10 @@ def answer(name: str, torch: str | None = None) -> Answer:
         lacking=lacking,
         composite=runs.composite,
         always_on_cpu=runs.always_on_cpu,
+        refusal=runs.refusal,
         since=since,
         since_or_before=or_before,
-        upgrade=_upgrade(meant, position) if lacking else None,
+        upgrade=_upgrade(meant, position) if lacking or runs.refusal else None,
         wrong=wrong,
         kernels=_kernels(operators),
         replay=results.replay,
@@ -191,7 +194,11 @@ def _overloads_of(meant: ResolvedName, position: int) -> list[str]:
 
 def _runs(meant: ResolvedName, overloads: Sequence[str], position: int) -> Runs:
     public = () if meant.overload else meant.public
-    return _releases().of_names(overloads, public, position)
+    rows = [measured().names[name].without_kernel for name in (*overloads, *public) if name in measured().names]
+    runs = _releases().of_names(overloads, public, position, Composition.sum(rows))
+    release = release_data.load().releases[position].release
+    refusal = refusal_of_every_call({*overloads, *public, meant.operator}, release)
+    return replace(runs, support=Support.NO, refusal=refusal) if refusal else runs
 
 
 def _since(meant: ResolvedName, position: int) -> tuple[str | None, bool]:
@@ -226,7 +233,7 @@ def _unreachable(meant: ResolvedName, overloads: Sequence[str], position: int) -
         return f"Torch {data.releases[position].release} does not have it."
     rules = [data.overloads[overload].unreachable[position] for overload in overloads or present]
     if NOTHING not in rules:
-        return f"No program reaches it with tensors on mps: it {RULES_BY_NAME[rules[0]].reason}."
+        return f"No program reaches it with tensors on mps: {RULES_BY_NAME[rules[0]].reason}."
     return "" if overloads else "The CPU has no kernel for it either."
 
 

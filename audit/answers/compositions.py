@@ -7,6 +7,7 @@ overloads with a kernel that ran inside them. A part that only some calls reach 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -33,6 +34,26 @@ class Composition:
     calls: int
     parts: Mapping[str, int]
 
+    @classmethod
+    def parsed(cls, calls: str, parts: str) -> Composition:
+        """The composition from a number of calls, and parts as `_linalg_svd.U:2`. Raises ValueError."""
+        reached = (part.partition(":") for part in parts.split())
+        return cls(int(calls), {overload: int(count or calls) for overload, _, count in reached})
+
+    @classmethod
+    def sum(cls, compositions: Iterable[Composition]) -> Composition:
+        """The calls of all of them together."""
+        calls, parts = 0, Counter[str]()
+        for composition in compositions:
+            calls += composition.calls
+            parts.update(composition.parts)
+        return cls(calls, parts)
+
+    def __str__(self) -> str:
+        """The parts, the most frequent first."""
+        ordered = sorted(self.parts.items(), key=lambda item: (-item[1], item[0]))
+        return " ".join(part if reached == self.calls else f"{part}:{reached}" for part, reached in ordered)
+
     def share(self, part: str) -> float:
         """The share of the calls that reached a part, from 0 to 1."""
         return self.parts.get(part, 0) / self.calls if self.calls else 0.0
@@ -48,6 +69,9 @@ class Composition:
         return sum(self.parts[part] for part in self.computing_parts) <= self.calls
 
 
+NO_PARTS = Composition(0, {})
+
+
 @cache
 def compositions(path: Path = FILE) -> Mapping[str, Composition]:
     """The compositions by name. Raises MpsmithError with file and line for a malformed line."""
@@ -61,11 +85,7 @@ def _lines(path: Path) -> Iterable[tuple[int, str]]:
 def _parsed(path: Path, number: int, line: str) -> tuple[str, Composition]:
     try:
         name, calls, parts = line.split("\t")
-        counts = {}
-        for part in parts.split():
-            overload, colon, reached = part.partition(":")
-            counts[overload] = int(reached) if colon else int(calls)
-        return name, Composition(int(calls), counts)
+        return name, Composition.parsed(calls, parts)
     except ValueError:
         raise MpsmithError(f"{path}:{number}: not a name, a number of calls and parts") from None
 
@@ -73,10 +93,5 @@ def _parsed(path: Path, number: int, line: str) -> tuple[str, Composition]:
 def write(compositions_by_name: Mapping[str, Composition], path: Path = FILE) -> None:
     """Write the file in the order of names, so that a new recording changes only the lines that differ."""
     lines = ["\t".join(_TITLES)]
-    for name, composition in sorted(compositions_by_name.items()):
-        parts = [
-            part if reached == composition.calls else f"{part}:{reached}"
-            for part, reached in sorted(composition.parts.items(), key=lambda item: (-item[1], item[0]))
-        ]
-        lines.append(f"{name}\t{composition.calls}\t{' '.join(parts)}")
+    lines += [f"{name}\t{composed.calls}\t{composed}" for name, composed in sorted(compositions_by_name.items())]
     path.write_text("\n".join(lines) + "\n", "utf-8")

@@ -1,8 +1,8 @@
 """The newest whole audit's results for each name that a user can call, as committed data: `measured.tsv`.
 
-A line has the name of an overload, function or module; the dtypes by verdict; the grade; and the label and the
-message of a case that did not pass. A verdict with `~` is that of fewer than half of the cases: `passed=float32
-wrong~=float32`.
+A line has the name of an overload, function or module; the dtypes by verdict; the grade; the label and the message of
+a case that did not pass; and, if some kernel was missing, the number of calls and the overloads without a kernel, as in
+`compositions.tsv`. A verdict with `~` is that of fewer than half of the cases: `passed=float32 wrong~=float32`.
 Cases of which some tensor is empty do not count, nor those that the CPU refuses: a dtype without other cases is absent.
 `measuring` writes the file, and `host_work.tsv` from an audit with host code: the overloads that wait for the GPU, or
 compute on the CPU inside, with their calls and waits, and in which calls they do, which people may edit.
@@ -17,10 +17,11 @@ from pathlib import Path
 
 from ...errors import MpsmithError
 from ..model.verdicts import CaseVerdict, Grade
+from .compositions import NO_PARTS, Composition
 
 FILE = Path(__file__).parent / "measured.tsv"
 HOST_WORK = FILE.with_name("host_work.tsv")
-_TITLES = ("name", "dtypes", "grade", "case", "message")
+_TITLES = ("name", "dtypes", "grade", "case", "message", "calls", "without a kernel")
 _SOME = "~"
 _ABSENT = "-"
 
@@ -35,6 +36,7 @@ class MeasuredCalls:
         grade: what computed the results, the strongest.
         case: the label of a case that did not pass, or "".
         message: what that case showed, or "".
+        without_kernel: the overloads for which the device named no kernel, and how many of the calls reached each.
     """
 
     prevailing: Mapping[CaseVerdict, tuple[str, ...]]
@@ -42,6 +44,7 @@ class MeasuredCalls:
     grade: Grade
     case: str = ""
     message: str = ""
+    without_kernel: Composition = NO_PARTS
 
     @property
     def dtypes(self) -> Mapping[str, CaseVerdict]:
@@ -69,9 +72,11 @@ def measured(path: Path = FILE) -> MeasuredNames:
     names = {}
     for number, line in enumerate(lines, start=3):
         try:
-            name, dtypes, grade, *shown = line.split("\t")
-            case, message = ("" if text == _ABSENT else text for text in shown)
-            names[name] = MeasuredCalls(*_parsed(dtypes), Grade(grade), case, message)
+            name, dtypes, grade, *rest = line.split("\t")
+            case, message = ("" if text == _ABSENT else text for text in rest[:2])
+            calls, lacking = rest[2:] or ("0", "")
+            without_kernel = Composition.parsed(calls, lacking)
+            names[name] = MeasuredCalls(*_parsed(dtypes), Grade(grade), case, message, without_kernel)
         except ValueError as error:
             raise MpsmithError(f"{path}:{number}: {error}") from None
     return MeasuredNames(release, device == "simulated", names)
@@ -97,8 +102,9 @@ def write(data: MeasuredNames, path: Path = FILE) -> None:
         parts += [
             f"{verdict.value.replace(' ', '-')}{_SOME}={','.join(dtypes)}" for verdict, dtypes in calls.some.items()
         ]
-        shown = (calls.case, calls.message)
-        lines.append("\t".join((name, " ".join(parts), calls.grade.value, *(text or _ABSENT for text in shown))))
+        lacking = calls.without_kernel
+        row = [name, " ".join(parts), calls.grade.value, calls.case or _ABSENT, calls.message or _ABSENT]
+        lines.append("\t".join([*row, str(lacking.calls), str(lacking)] if lacking.parts else row))
     path.write_text("\n".join(lines) + "\n", "utf-8")
 
 

@@ -15,6 +15,7 @@ from ..model.selection import dtype_position, is_narrowed
 from ..model.verdicts import CASE_SEVERITY, CaseVerdict, Grade, strongest
 from ..store.records import StoredCase
 from ..store.store import Store
+from .compositions import NO_PARTS, Composition
 from .measured import FILE, HOST_WORK, MeasuredCalls, MeasuredNames, host_facts, write
 
 # Sources whose cases are calls of the operator that their group names. The others provoke errors, write into out=,
@@ -55,9 +56,11 @@ class _Name:
         self.refused: Counter[str] = Counter()
         self.grades: set[Grade] = set()
         self.worst: dict[CaseVerdict, tuple[str, str]] = {}
+        self.without_kernel: Counter[str] = Counter()
 
     def add(self, case: StoredCase) -> None:
         verdict = case.outcome.verdict
+        self.without_kernel.update({name.removeprefix("aten::") for name in case.outcome.fallbacks})
         dtype = dtype_of_case(case.group, case.inputs)
         counts = self.by_dtype[dtype]
         if refuses_arguments(case):
@@ -81,7 +84,9 @@ class _Name:
                     some[verdict].append(dtype)
         shown = next((self.worst[verdict] for verdict in CASE_SEVERITY if verdict in self.worst), ("", ""))
         grade = strongest(self.grades) or Grade.DISPATCH_ONLY
-        return MeasuredCalls(_in_order(prevailing), _in_order(some), grade, *shown)
+        calls = sum((*self.refused.values(), *(counts.total() for counts in self.by_dtype.values())))
+        lacking = Composition(calls, dict(self.without_kernel)) if self.without_kernel else NO_PARTS
+        return MeasuredCalls(_in_order(prevailing), _in_order(some), grade, *shown, lacking)
 
 
 def _brief(message: str) -> str:

@@ -8,6 +8,7 @@ from functools import cache
 
 from ..model.verdicts import CaseVerdict, Grade
 from ..releases import data as release_data
+from ..releases.surface.overloads import Dispatch
 from .answer import Answer, audited_release
 from .support import Support
 
@@ -27,12 +28,22 @@ _VERDICTS = {
     CaseVerdict.CRASH: "crashes",
     CaseVerdict.TIMEOUT: "does not finish",
 }
+# The same of several calls, without a call that is right.
+_OF_CALLS = {
+    CaseVerdict.FALLBACK: "run on the CPU",
+    CaseVerdict.MISSING: "have no kernel",
+    CaseVerdict.DTYPE_GAP: "are refused",
+    CaseVerdict.WRONG: "give wrong results",
+    CaseVerdict.CRASH: "crash",
+    CaseVerdict.TIMEOUT: "do not finish",
+}
 _GRADES = {
     Grade.REAL_DEVICE: "measured on a Mac",
     Grade.SHIPPED_KERNEL: "SIMULATED; the release's compiled Metal kernel computed the values, on the CPU",
     Grade.HOST_CODE: "SIMULATED; PyTorch's own host code computed the values, on the CPU",
     Grade.DISPATCH_ONLY: "SIMULATED; shows where calls run, nothing about values",
 }
+_NOWHERE = {Dispatch.MISSING_EVERYWHERE.value}
 _FALLBACK = "it raises NotImplementedError, or runs on the CPU with PYTORCH_ENABLE_MPS_FALLBACK=1"
 _LISTED = 3
 # The oldest torch that `import mpsmith.kernels` works with.
@@ -62,29 +73,43 @@ def reason(answer: Answer) -> str:
     """Why, in one sentence."""
     if answer.unreachable:
         return answer.unreachable
+    if answer.refusal:
+        return f"It refuses every call: {answer.refusal}."
     if answer.lacking:
         return _what_is_lacking(answer)
     if answer.support is Support.UNKNOWN:
         return "No call of it was executed, and its declaration does not decide it."
-    if CaseVerdict.PASSED not in answer.dtypes and answer.dtypes:
-        verdict = next(iter(answer.dtypes))
-        return f"Its calls in {listed(answer.dtypes[verdict])}: {_VERDICTS[verdict]}."
+    failing = next(((verdict, dtypes) for verdict, dtypes in answer.dtypes.items() if verdict in _OF_CALLS), None)
+    most = f"most of its calls in {listed(failing[1])} {_OF_CALLS[failing[0]]}" if failing else ""
+    if failing and CaseVerdict.PASSED not in answer.dtypes:
+        return f"M{most[1:]}."
     how = "It is composed of operators that run on mps" if answer.composite else "It has its own kernel on mps"
+    if answer.support is Support.PARTLY and failing:
+        return f"{how}, but {most}."
     if answer.support is Support.PARTLY and CaseVerdict.DTYPE_GAP in answer.some:
         return f"{how}, but refuses some inputs that the CPU takes."
     return f"{how}."
 
 
+def _dispatches(parts: Iterable[str], release: str) -> set[str]:
+    data = release_data.load()
+    return {data.dispatch(part, data.index(release)) for part in parts}
+
+
 def _what_is_lacking(answer: Answer) -> str:
-    own = {f"aten::{part}" for part in answer.lacking if f"aten::{part}".split(".")[0] == answer.operator}
-    parts = [part for part in answer.lacking if f"aten::{part}" not in own]
-    if parts:
-        share = max(answer.lacking.values())
-        calls = "It calls" if share > 0.99 else "Some calls need"
-        return f"{calls} {listed(parts, _LISTED)}, which mps lacks: {_FALLBACK}."
-    if answer.always_on_cpu:
-        return "Torch always runs it on the CPU, and copies the data both ways."
-    return f"mps has no kernel for it: {_FALLBACK}."
+    own = answer.operator.removeprefix("aten::")
+    parts = [part for part in answer.lacking if part.split(".")[0].removesuffix("_") != own]
+    states = _dispatches(parts or answer.lacking, answer.release)
+    is_in_all = max(answer.lacking.values()) > 0.99
+    calls = "It calls" if is_in_all else "Its calls need" if answer.support is Support.NO else "Some calls need"
+    named = f"{calls} {listed(parts, _LISTED)}"
+    if states == {Dispatch.ALWAYS_FALLS_BACK.value}:
+        on_cpu = f"{named}, which torch always runs on the CPU" if parts else "Torch always runs it on the CPU"
+        return f"{on_cpu}, and copies the data both ways."
+    if states == _NOWHERE:
+        neither = "Neither mps nor the CPU has a kernel for it: it raises NotImplementedError."
+        return f"{named}. {neither}" if parts else neither
+    return f"{named}, which mps lacks: {_FALLBACK}." if parts else f"mps has no kernel for it: {_FALLBACK}."
 
 
 def since(answer: Answer) -> str:
@@ -95,14 +120,21 @@ def since(answer: Answer) -> str:
         return f"Runs on mps since torch {answer.since}{' or before' if before else ''}."
     if answer.upgrade:
         return f"Runs on mps since torch {answer.upgrade}."
-    if answer.support in (Support.NO, Support.PARTLY) and answer.lacking:
+    if answer.support in (Support.NO, Support.PARTLY) and (answer.lacking or answer.refusal):
         newest = release_data.load().releases[-1].release
-        return f"No release from {answer.release} to {newest} runs all of it on mps."
+        releases = (
+            f"No release from {answer.release} to {newest} runs"
+            if answer.release != newest
+            else "The newest release does not run"
+        )
+        return f"{releases} all of it on mps."
     return ""
 
 
 def dtypes(answer: Answer) -> str:
     """The dtypes by what their calls showed: `right in float32, float16; refused in complex64`."""
+    if answer.lacking and _dispatches(answer.lacking, answer.release) == _NOWHERE:
+        return ""  # a fallback to the CPU raises, too
     parts = [f"{_VERDICTS[verdict]} in {listed(names)}" for verdict, names in answer.dtypes.items()]
     parts += [f"{_VERDICTS[verdict]} in some calls of {listed(names)}" for verdict, names in answer.some.items()]
     return "; ".join(parts)
@@ -144,7 +176,7 @@ def steps(answer: Answer) -> list[Step]:
 
 def replacements(answer: Answer) -> list[Step]:
     """The steps that replace the missing kernels, the best first; empty if no kernel is missing."""
-    if not answer.lacking:
+    if not answer.lacking and not answer.refusal:
         return []
     advice = []
     if answer.upgrade:

@@ -9,9 +9,10 @@ from enum import Enum
 from ..releases.change_points import NOTHING
 from ..releases.data import ABSENT, ReleaseData
 from ..releases.surface.overloads import Dispatch
-from .compositions import Composition
+from .compositions import NO_PARTS, Composition
 
 _LACKING = (Dispatch.MISSING, Dispatch.ALWAYS_FALLS_BACK)
+_LACKING_SOMEWHERE = {dispatch.value for dispatch in (*_LACKING, Dispatch.MISSING_EVERYWHERE)}
 
 
 class Support(str, Enum):
@@ -33,6 +34,7 @@ class Runs:
         composite: some overload is composed of other operators.
         always_on_cpu: some overload is sent to the CPU by torch itself, whatever the settings.
         uncertain: the release composes some overload in a way that was not recorded.
+        refusal: the error that every call raises, although there is a kernel; "" if none does.
     """
 
     support: Support
@@ -40,6 +42,7 @@ class Runs:
     composite: bool = False
     always_on_cpu: bool = False
     uncertain: bool = False
+    refusal: str = ""
 
 
 class ReleaseSupport:
@@ -49,18 +52,36 @@ class ReleaseSupport:
         self._data = data
         self._compositions = compositions
 
-    def of_names(self, overloads: Iterable[str], public: Iterable[str], position: int) -> Runs:
+    def of_names(
+        self, overloads: Iterable[str], public: Iterable[str], position: int, without_kernel: Composition = NO_PARTS
+    ) -> Runs:
         """How calls of these overloads, and of these functions and modules, run in the release at a position.
 
-        Overloads that no device has are left out. Whether the name is composite depends on its overloads, if it has
-        any: `nn.functional.gelu` is the Python name of `aten::gelu`.
+        Overloads that no device has, or that users cannot reach, are left out. Whether the name is composite depends
+        on its overloads, if it has any: `nn.functional.gelu` is the Python name of `aten::gelu`.
+
+        Args:
+            without_kernel: the kernels that an audit did not find. They count if no composition lacks a kernel:
+                compositions have no backward, and not all calls.
         """
-        of_overloads = [self._of_overload(overload, position) for overload in overloads]
+        main = [overload for overload in overloads if self._is_main(overload, position)]
+        of_overloads = [self._of_overload(overload, position) for overload in main]
         runs = [run for run in of_overloads if run is not None]
         composed = [self._compositions[name] for name in public if name in self._compositions]
         of_public = [self._of_public(composition, position) for composition in composed]
         composite = any(run.composite for run in runs or of_public)
-        return replace(_together([*runs, *of_public]), composite=composite)
+        together = replace(_together([*runs, *of_public]), composite=composite)
+        return together if together.lacking else self._observed(together, without_kernel, position)
+
+    def _observed(self, runs: Runs, without_kernel: Composition, position: int) -> Runs:
+        """The same, without the kernels that an audit did not find and that this release lacks, too."""
+        states = {part: self._data.dispatch(part, position) for part in without_kernel.parts}
+        lacking = {part: without_kernel.share(part) for part, state in states.items() if state in _LACKING_SOMEWHERE}
+        if not lacking:
+            return runs
+        on_cpu = Dispatch.ALWAYS_FALLS_BACK.value in states.values()
+        support = Support.NO if max(lacking.values()) == 1 else Support.PARTLY
+        return replace(runs, support=support, lacking=lacking, always_on_cpu=on_cpu)
 
     def _of_public(self, composition: Composition, position: int) -> Runs:
         """How a function or module runs; it is not composite if it calls one overload, which has a kernel."""
@@ -69,11 +90,14 @@ class ReleaseSupport:
         part = self._of_overload(parts[0], position) if len(parts) == 1 else None
         return runs if part is None else replace(runs, composite=part.composite)
 
+    def _is_main(self, overload: str, position: int) -> bool:
+        """Whether the release has it, and users reach it by the rules for the newest one: older yamls say less."""
+        present = self._data.dispatch(overload, position) != ABSENT
+        return present and self._data.overloads[overload].unreachable[-1] == NOTHING
+
     def _of_overload(self, overload: str, position: int, inside: frozenset[str] = frozenset()) -> Runs | None:
         state = self._data.dispatch(overload, position)
         if state in (ABSENT, Dispatch.MISSING_EVERYWHERE.value):
-            return None
-        if self._data.overloads[overload].unreachable[-1] != NOTHING:  # of the newest: older yamls say less
             return None
         dispatch = Dispatch(state)
         if dispatch.has_kernel:

@@ -43,6 +43,7 @@ class Reason:
         dtypes: those of the mark that are refused for this reason; empty if the dtype does not matter.
         text, dimensions, condition, error: as in Refusal.
         releases: the first and the last release whose binaries have the text, for a reason that needs no mark.
+        functions: the functions and modules of which these releases refuse every call.
     """
 
     operators: tuple[str, ...]
@@ -54,6 +55,7 @@ class Reason:
     condition: str = ""
     error: str = "RuntimeError"
     releases: tuple[str, str] | None = None
+    functions: frozenset[str] = frozenset()
 
 
 def _adaptive_pools(operators: tuple[str, ...], condition: str, text: str) -> Reason:
@@ -107,6 +109,7 @@ REASONS: tuple[Reason, ...] = (
         "Conv3D is not supported on MPS",
         dimensions=5,
         releases=("1.13.1", "2.2.2"),
+        functions=frozenset({"conv3d", "nn.functional.conv3d", "nn.Conv3d", "nn.LazyConv3d"}),
     ),
     Reason(
         ("_mps_convolution_transpose",),
@@ -116,6 +119,9 @@ REASONS: tuple[Reason, ...] = (
         "ConvTranspose 3D is not supported on MPS",
         dimensions=5,
         releases=("2.0.1", "2.7.1"),
+        functions=frozenset(
+            {"conv_transpose3d", "nn.functional.conv_transpose3d", "nn.ConvTranspose3d", "nn.LazyConvTranspose3d"}
+        ),
     ),
     Reason(("addr",), ("vec1",), ("addr",), _INTEGERS, "MPS device does not support addr for non-float input"),
     Reason(
@@ -193,6 +199,17 @@ REASONS: tuple[Reason, ...] = (
         _AVERAGE_POOLS, "pool multiplies unevenly", f"output sizes must be divisible by input sizes. {_UNEVEN}"
     ),
 )
+
+
+def refusal_of_every_call(names: Iterable[str], release: str) -> str:
+    """The error that every call of one of these functions or modules raises in a release; "" if none does."""
+    order, called = release_data.release_order(release), set(names)
+    for reason in REASONS:
+        if reason.releases is not None and reason.functions & called:
+            first, last = map(release_data.release_order, reason.releases)
+            if first <= order <= last:
+                return reason.text
+    return ""
 
 
 def refuse_as(release: str) -> list[Refusal]:

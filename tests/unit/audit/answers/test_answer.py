@@ -10,7 +10,7 @@ from mpsmith.audit.answers.answer import answer, known_names
 from mpsmith.audit.answers.compositions import Composition
 from mpsmith.audit.answers.measured import MeasuredCalls, MeasuredNames
 from mpsmith.audit.answers.measuring import has_empty_tensor
-from mpsmith.audit.answers.sentences import as_data, as_text, headline, steps
+from mpsmith.audit.answers.sentences import as_data, as_text, dtypes, headline, reason, steps
 from mpsmith.audit.answers.support import ReleaseSupport, Support
 from mpsmith.audit.model.verdicts import CaseVerdict, Grade
 from mpsmith.audit.releases import data as release_data
@@ -221,6 +221,38 @@ def test_every_operator_and_function_has_an_answer() -> None:
         assert as_text(answer(name))
 
 
+def test_kernels_that_calls_lack_are_named() -> None:
+    """A call that no recorded composition has, such as one with `max_norm`, and a backward are named by the audit."""
+    on_cpu = (CaseVerdict.FALLBACK, CaseVerdict.MISSING)
+    for name in measured.measured().names:
+        reply = answer(name)
+        shown = {*reply.dtypes, *reply.some}
+        assert reply.support is Support.WORKS or reply.lacking or CaseVerdict.FALLBACK not in shown, name
+        assert reply.support is Support.WORKS or shown.isdisjoint(on_cpu) or not reason(reply).endswith("run on mps.")
+    assert set(answer("nn.functional.embedding_bag").lacking) == {"embedding_renorm_"}
+    assert set(answer("_upsample_bilinear2d_aa").lacking) == {"_upsample_bilinear2d_aa_backward.grad_input"}
+
+
+@pytest.mark.parametrize(
+    ("name", "release", "why"),
+    [
+        ("slow_conv3d", "2.15.0", "It calls slow_conv3d_forward, which mps lacks: "),
+        ("mm.dtype", "2.13.0", "Neither mps nor the CPU has a kernel for it: it raises NotImplementedError."),
+        ("_thnn_fused_lstm_cell_backward", "2.13.0", "It calls _thnn_fused_lstm_cell_backward_impl. Neither mps nor "),
+        ("pinverse", "2.13.0", "It calls linalg_svd, which torch always runs on the CPU, and copies "),
+        ("linalg.matrix_rank", "2.13.0", "Its calls need _linalg_svd, _linalg_eigh, which mps lacks: "),
+        ("nn.Conv3d", "2.2.2", "It refuses every call: Conv3D is not supported on MPS."),
+        ("conv_transpose3d", "2.7.1", "It refuses every call: ConvTranspose 3D is not supported on MPS."),
+        ("slow_conv3d_forward", "2.13.0", "No program reaches it with tensors on mps: a convolution backend of CPU "),
+    ],
+)
+def test_the_reason_of_an_operator_that_does_not_run(name: str, release: str, why: str) -> None:
+    reply = answer(name, release)
+    assert reply.support is (Support.UNKNOWN if reply.unreachable else Support.NO)
+    assert reason(reply).startswith(why)
+    assert "runs on the CPU" not in dtypes(answer("mm.dtype"))
+
+
 def test_the_data_files_can_be_written_and_read(tmp_path: Path) -> None:
     path = tmp_path / "compositions.tsv"
     parts = {"b": Composition(3, {"y": 3, "x": 1}), "a": Composition(1, {})}
@@ -232,6 +264,7 @@ def test_the_data_files_can_be_written_and_read(tmp_path: Path) -> None:
         {CaseVerdict.WRONG: ("int8",)},
         Grade.SHIPPED_KERNEL,
         "opinfo:a:int8:0",
+        without_kernel=Composition(3, {"a": 3, "b_": 1}),
     )
     data = MeasuredNames("2.13.0", True, {"a": row})
     measured.write(data, path)
@@ -245,7 +278,7 @@ def test_a_malformed_line_is_named(tmp_path: Path) -> None:
         compositions.compositions(path)
     path = tmp_path / "measured.tsv"
     titles = "name\tdtypes\tgrade\tcase\tmessage"
-    path.write_text(f"# torch 2.13.0, simulated\n{titles}\na\tfine=float32\tdispatch only\t-\t-\n")
+    path.write_text(f"# torch 2.13.0, simulated\n{titles}\na\tpassed=float32\tdispatch only\t-\t-\t1\n")
     with pytest.raises(MpsmithError, match=r"measured\.tsv:3"):
         measured.measured(path)
 

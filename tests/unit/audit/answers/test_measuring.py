@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from mpsmith.audit.answers.compositions import NO_PARTS, Composition
 from mpsmith.audit.answers.measuring import measured_names, refuses_arguments
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.verdicts import CaseVerdict as V
@@ -40,6 +41,13 @@ def test_a_call_that_the_cpu_also_refuses_is_not_right() -> None:
     right, integers = cases("float32", (V.PASSED, "")), cases("int64", (V.PASSED, ""))
     lstm = measured_names([*right, *(replace(case, outcome=refusal) for case in integers)])["nn.LSTM"]
     assert lstm.prevailing == {V.PASSED: ("float32",)}
+
+
+def test_the_operators_without_a_kernel_are_counted() -> None:
+    right, on_cpu = cases("float32", (V.PASSED, ""), (V.FALLBACK, ""))
+    fell_back = replace(on_cpu, outcome=replace(on_cpu.outcome, fallbacks=("aten::lerp_", "aten::lerp_")))
+    assert measured_names([right, fell_back])["nn.LSTM"].without_kernel == Composition(2, {"lerp_": 1})
+    assert measured_names([right])["nn.LSTM"].without_kernel == NO_PARTS
 
 
 def test_a_call_counts_under_the_dtype_of_its_tensors() -> None:
