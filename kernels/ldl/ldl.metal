@@ -6,14 +6,19 @@
 
 // (1 + sqrt(17)) / 8 bounds the growth of the elements.
 constant float GROWTH = 0.6403882032f;
+// LAPACK factorizes panels of so many columns as long as more remain, and looks for a NaN on the diagonal only behind them.
+constant int PANEL = 64;
 
-// The largest element of a column or row and where it is; the first of equal ones.
+// The largest element of a column or row and where it is; the first of equal ones. A NaN is larger than all numbers.
 struct peak {
   float value;
   int index;
 };
 struct highest {
-  static peak combine(peak a, peak b) { return a.value > b.value || (a.value == b.value && a.index < b.index) ? a : b; }
+  static peak combine(peak a, peak b) {
+    const bool above = a.value > b.value || is_nan(a.value), below = b.value > a.value || is_nan(b.value);
+    return above == below ? (a.index < b.index ? a : b) : (above ? a : b);
+  }
 };
 
 template <typename T> struct column_major {
@@ -32,7 +37,7 @@ struct choice {
 
 template <typename T, bool HERMITIAN>
 inline choice choose_pivot(
-    thread const column_major<T>& a, int k, threadgroup peak* scratch, uint thread_index, uint threads) {
+    thread const column_major<T>& a, int k, bool in_panel, threadgroup peak* scratch, uint thread_index, uint threads) {
   const int n = a.n;
   const float diagonal = HERMITIAN ? size_of(real_only(a(k, k))) : size_of(a(k, k));
   peak below = {0.0f, n};
@@ -40,7 +45,7 @@ inline choice choose_pivot(
     below = highest::combine(below, peak{size_of(a(i, k)), i});
   }
   below = reduce_group<highest>(below, scratch, thread_index, threads);
-  if (max(diagonal, below.value) == 0.0f || is_nan(diagonal)) {
+  if (is_nan(diagonal) ? !in_panel || below.value == 0.0f : diagonal == 0.0f && below.value == 0.0f) {
     return choice{k, 1, true};
   }
   if (diagonal >= GROWTH * below.value) {
@@ -105,10 +110,11 @@ kernel void ldl_factor(
   threadgroup peak scratch[256];
   const column_major<T> a = {matrices + ulong(matrix) * ulong(n) * ulong(n), n};
   device int* pivot = pivots + ulong(matrix) * ulong(n);
-  int info = 0;
+  int info = 0, panel = 0;
   for (int k = 0; k < n;) {
+    panel = panel < n - PANEL && k - panel >= PANEL - 1 ? k : panel;
     threadgroup_barrier(mem_flags::mem_device);
-    const choice chosen = choose_pivot<T, HERMITIAN>(a, k, scratch, thread_index, threads);
+    const choice chosen = choose_pivot<T, HERMITIAN>(a, k, panel < n - PANEL, scratch, thread_index, threads);
     const int last = k + chosen.block - 1;  // the row that the pivot row is exchanged with
     threadgroup_barrier(mem_flags::mem_device);
     if (chosen.pivot != last) {

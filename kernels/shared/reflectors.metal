@@ -67,15 +67,16 @@ inline reflector<T> reflector_of(
   return reflector<T>{complex_or_real((beta - re) / beta, -im / beta, alpha), over_first, scale, beta / scale, true};
 }
 
-// What a reflector makes of a column, by one SIMD group: the column minus tau (v^H column) v.
+// What a reflector makes of a column, by one SIMD group: the column minus tau (v^H column) v. The first element of v is
+// multiplied with, as LAPACK does: 1 times a complex infinity is NaN.
 template <typename T> inline void reflect(device const T* v, T tau, device T* column, int length, uint lane) {
   T product = number<T>(0.0f);
   for (int i = int(lane); i < length; i += int(SIMD_WIDTH)) {
-    product += i == 0 ? column[0] : times(conjugate(v[i]), column[i]);
+    product += times(i == 0 ? number<T>(1.0f) : conjugate(v[i]), column[i]);
   }
   product = times(tau, simd_total(product));
   for (int i = int(lane); i < length; i += int(SIMD_WIDTH)) {
-    column[i] -= i == 0 ? product : times(v[i], product);
+    column[i] -= times(i == 0 ? number<T>(1.0f) : v[i], product);
   }
 }
 

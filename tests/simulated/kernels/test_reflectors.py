@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-REGISTERED = ("geqrf",)
+REGISTERED = ("geqrf", "ormqr", "linalg_ldl_factor_ex")
 
 
 @pytest.mark.parametrize("zero", [0.0, -0.0])
@@ -46,3 +46,24 @@ def test_a_column_with_an_infinity_leaves_no_zeros_that_look_like_a_reflector() 
     r, _ = torch.geqrf(torch.tensor([[1.0, 1.0], [math.inf, 1.0], [2.0, 1.0]], device="mps"))
     assert not r[:, 0].isfinite().any()
     assert not r[:, 1].isfinite().any()
+
+
+def test_a_product_with_a_complex_infinity_is_as_in_lapack() -> None:
+    """The product of the reflector's first element, 1 + 0i, and an infinity is NaN."""
+    factors, taus = torch.geqrf(torch.randn(5, 5, dtype=torch.complex64, generator=torch.Generator().manual_seed(0)))
+    other = torch.ones(5, 5, dtype=torch.complex64)
+    taus[0] = complex(0, math.inf)
+    expected = torch.ormqr(factors, taus, other, transpose=True)
+    assert expected.isnan().all()
+    product = torch.ormqr(factors.to("mps"), taus.to("mps"), other.to("mps"), transpose=True).cpu()
+    torch.testing.assert_close(product, expected, equal_nan=True)
+
+
+def test_pivots_after_an_overflow_are_those_of_lapack() -> None:
+    """A NaN is the largest element of a column, and on the diagonal it ends the search only behind the last panel."""
+    a = torch.full((70, 70), -torch.finfo(torch.float32).max, dtype=torch.complex64)
+    a[:, 0] = -a[0, 0]  # the first step makes the others infinite, and the second makes them NaN
+    expected = torch.linalg.ldl_factor_ex(a, hermitian=True)
+    assert expected.info > 0
+    _, pivots, info = (x.cpu() for x in torch.linalg.ldl_factor_ex(a.to("mps"), hermitian=True))
+    assert (pivots.tolist(), info) == (expected.pivots.tolist(), expected.info)
