@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 FreshPython = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -23,3 +24,40 @@ def test_the_functional_form_does_not_answer_for_the_kernel_under_test(fresh_pyt
     done = fresh_python(SOFTSHRINK, check=False)
     assert done.stdout == "[0.0, 0.0]\n"
     assert "NotImplementedError: The operator 'aten::softshrink.out' is not currently implemented" in done.stderr
+
+
+TAKE = """
+import torch
+
+def take(self, index):
+    return self.cpu().take(index.cpu()).to("mps")
+
+def take_out(self, index, *, out):
+    return out.copy_(take(self, index))
+
+KERNELS = (("aten::take", take), ("aten::take.out", take_out))
+"""
+CHECKED = """
+import warnings
+from pathlib import Path
+from mpsmith.kernels.verification.conformance import Subject
+from mpsmith.kernels.verification.device_under_test import device_without, registered
+
+device_without("take", "take.out")
+with registered(Path(KERNEL)), warnings.catch_warnings(record=True) as raised:
+    warnings.simplefilter("always")
+    Subject("aten::take", ("take", "take.out"), opinfos=("take",)).check_samples("float32")
+print({str(warning.message) for warning in raised})
+"""
+
+
+def test_values_are_compared_where_a_gradient_needs_another_missing_operator(
+    fresh_python: FreshPython, tmp_path: Path
+) -> None:
+    kernel = tmp_path / "take.py"
+    kernel.write_text(TAKE)
+    done = fresh_python(f"KERNEL = {str(kernel)!r}" + CHECKED, check=False)
+    assert "aten::take: no gradients were compared: aten::put_ has no kernel on mps" in done.stdout, done.stderr
+    kernel.write_text(TAKE.replace(".to(", ".neg().to("))
+    done = fresh_python(f"KERNEL = {str(kernel)!r}" + CHECKED, check=False)
+    assert "wrong" in done.stderr
