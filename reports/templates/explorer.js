@@ -117,11 +117,14 @@ document.addEventListener("DOMContentLoaded", async () => {
     return (a, b) => a.rank - b.rank || b.row.public - a.row.public || severity(a.row, b.row) || b.row.executed - a.row.executed || byName(a.row, b.row);
   }
 
+  /** Whether a value is one of those asked for; "!missing" asks for all others. */
+  const fits = (asked, value) => !asked.includes(`!${value}`) && (asked.every((name) => name.startsWith("!")) || asked.includes(value));
+
   /** The filters of a query that no row can have, such as "status:nosuch". */
   function unknownFilters(view, { status = [], dtype = [], evidence = [], since = [] }) {
-    const known = (names) => (name) => !names.includes(name);
+    const known = (names) => (name) => !names.includes(name.replace(/^!/, ""));
     return [...status.filter(known(view.verdicts.map((each) => each.name))).map((name) => `status:${name}`),
-      ...dtype.filter(known(dtypes)).map((name) => `dtype:${name}`),
+      ...dtype.filter((name) => !dtypes.includes(name)).map((name) => `dtype:${name}`),
       ...evidence.filter(known(grades.map((each) => each.name))).map((name) => `evidence:${name}`),
       ...since.filter((name) => !/^\d+(\.\d+)*$/.test(name)).map((name) => `since:${name}`)];
   }
@@ -133,7 +136,7 @@ document.addEventListener("DOMContentLoaded", async () => {
     const unknown = unknownFilters(view, query.filters);
     if (unknown.length) return { rows: [], counts: new Map(), unknown };
     const position = dtypes.indexOf(state.dtype || query.dtypes[0] || "");
-    const wanted = new Set([...state.verdict, ...status].map((name) => view.verdicts.findIndex((v) => v.name === name)));
+    const wanted = [...state.verdict, ...status];
     const wantedGrades = [...evidence, ...(state.grade ? [state.grade] : [])];
     const only = state.only.map((name) => ONLY[name]).filter(Boolean);
     const counts = new Map();
@@ -141,12 +144,12 @@ document.addEventListener("DOMContentLoaded", async () => {
     const ranked = search.best(view.rows.map((row) => ({ row, rank: search.rank(query, row.name, row.text) })));
     for (const { row, rank } of ranked) {
       if (!only.every((each) => each.holds(row))) continue;
-      if (wantedGrades.length && !wantedGrades.includes(gradeOf(row, position))) continue;
+      if (!fits(wantedGrades, gradeOf(row, position))) continue;
       if (since.length && !since.some((text) => row.since === text || row.since?.startsWith(`${text}.`))) continue;
       const verdict = verdictOf(row, position);
       if (position >= 0 && verdict < 0) continue;
       counts.set(verdict, (counts.get(verdict) || 0) + 1);
-      if (!wanted.size || wanted.has(verdict)) found.push({ row, rank });
+      if (fits(wanted, view.verdicts[verdict]?.name)) found.push({ row, rank });
     }
     return { rows: found.sort(order(position)).map(({ row }) => row), counts, unknown };
   }

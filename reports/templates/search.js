@@ -19,7 +19,7 @@ window.mpsmith.search = (() => {
 
   /**
    * What a query may mean: "torch.linalg.svd(x)" is linalg_svd, "x.mode()" mode, "cumsum int64" cumsum in a dtype,
-   * and "status:dtype-gap since:2.14" filters. A "-" in the value of a filter is a space.
+   * and "status:dtype-gap since:2.14" filters. A "-" in the value of a filter is a space, a "!" before it means all others.
    */
   function read(query) {
     const filters = {};

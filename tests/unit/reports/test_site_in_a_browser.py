@@ -199,6 +199,9 @@ def test_filters_can_be_typed(site: Path) -> None:
     type("search", "status:missing");
     await wait(() => names().length === 1);
     tell("missing", names());
+    type("search", "status:!missing");
+    await wait(() => names().length === 7);
+    tell("others", names().filter((name) => name === "mode"));
     type("search", "status:dtype-gap dtype:bool");
     await wait(() => count().includes("of 8"));
     tell("gap", names());
@@ -210,7 +213,8 @@ def test_filters_can_be_typed(site: Path) -> None:
     """
     shown = seen(site / "operators.html", steps)
     assert shown[0] == "missing/mode"
-    assert " ".join(shown[2:]) == "no row can have status:nosuch"
+    assert shown[1] == "others/"
+    assert " ".join(shown[3:]) == "no row can have status:nosuch"
 
 
 def test_two_releases_are_compared_by_address(site: Path) -> None:
