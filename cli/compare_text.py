@@ -24,7 +24,7 @@ def text_lines(differences: Differences) -> Iterator[str]:
     changes = list(differences.verdicts)
     yield f"{counted(len(changes), 'verdict')} of overloads differ{_by_kind(changes)}"
     for change in changes[:LISTED]:
-        yield f"  {change.became.value}: {_named(change)}: {_shown(change.before)} -> {_shown(change.after)}"
+        yield f"  {change.became.value}: {_named(change)}: {' -> '.join(_verdicts(change, differences))}"
     if len(changes) > LISTED:
         yield f"  … {len(changes) - LISTED:,} more (--json lists them)"
     if differences.failures:
@@ -51,7 +51,7 @@ def markdown_lines(differences: Differences) -> Iterator[str]:
     if changes:
         yield from ("", "| became | overload | dtype | before | after |", "|---|---|---|---|---|")
     for change in changes[:LISTED]:
-        cells = (change.became.value, change.overload, change.dtype, _shown(change.before), _shown(change.after))
+        cells = (change.became.value, change.overload, change.dtype, *_verdicts(change, differences))
         yield f"| {' | '.join(map(escaped, cells))} |"
     if differences.failures:
         yield from (
@@ -107,8 +107,13 @@ def _named(change: VerdictChange) -> str:
     return f"{change.overload} in {change.dtype}" if change.dtype else change.overload
 
 
-def _shown(verdict: object | None) -> str:
-    return str(verdict) if verdict is not None else "no evidence"
+def _verdicts(change: VerdictChange, differences: Differences) -> tuple[str, str]:
+    """The verdicts before and after; a release declares an overload or not, and gives no evidence."""
+    before, after = (
+        str(verdict) if verdict is not None else "not declared" if side.simulated is None else "no evidence"
+        for verdict, side in ((change.before, differences.before), (change.after, differences.after))
+    )
+    return before, after
 
 
 def _ms(milliseconds: float | None) -> str:

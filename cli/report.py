@@ -228,7 +228,8 @@ def _show_cases(store: Store, run: Run, filters: Filters, form: Format, *, only_
                     unexplained += 1
                     yield case
 
-    for line in _case_lines(listed(), run, form, rule_of):
+    none = "no case that matches is unexplained" if only_unexplained else "no case matches"
+    for line in _case_lines(listed(), run, form, rule_of, none):
         print(line)
     if form is Format.TERMINAL and not filters.given:
         del explained[""]
@@ -315,11 +316,11 @@ def _rule_of(run: Run) -> RuleOf:
     return name_of
 
 
-def _case_lines(cases: Iterable[StoredCase], run: Run, form: Format, rule_of: RuleOf) -> Iterator[str]:
+def _case_lines(cases: Iterable[StoredCase], run: Run, form: Format, rule_of: RuleOf, none: str) -> Iterator[str]:
     from ..reports import case_list
 
     if form is Format.TERMINAL:
-        return case_list.text_lines(cases, run, rule_of)
+        return case_list.text_lines(cases, run, rule_of, none)
     if form is Format.CSV:
         return case_list.csv_lines(cases, run, rule_of)
     if form is Format.JSON:

@@ -62,8 +62,8 @@ def select_cases(
     return (case for case in matching if not patterns or SourceEntry.of(case.group).name in wanted)
 
 
-def text_lines(cases: Iterable[StoredCase], run: Run, rule_of: RuleOf) -> Iterator[str]:
-    """A heading, then one line for each case: number, verdict, label, grade, message, rule."""
+def text_lines(cases: Iterable[StoredCase], run: Run, rule_of: RuleOf, none: str) -> Iterator[str]:
+    """A heading, then one line for each case: number, verdict, label, grade, message, rule; `none` if there is none."""
     yield f"cases of run {run.id} on the {'SIMULATED ' if run.environment.get('simulated') else ''}mps device"
     empty = True
     for case in cases:
@@ -77,7 +77,7 @@ def text_lines(cases: Iterable[StoredCase], run: Run, rule_of: RuleOf) -> Iterat
         rest += f"  [at fault: {case.at_fault.overload}]" if case.at_fault else ""
         yield f"{case.id:>8}  {outcome.verdict.value:<16}  {case.label}{rest}"
     if empty:
-        yield "no case matches"
+        yield none
 
 
 def csv_lines(cases: Iterable[StoredCase], run: Run, rule_of: RuleOf) -> Iterator[str]:

@@ -29,13 +29,8 @@ def test_the_functional_form_does_not_answer_for_the_kernel_under_test(fresh_pyt
 TAKE = """
 import torch
 
-def take(self, index):
-    return self.cpu().take(index.cpu()).to("mps")
-
-def take_out(self, index, *, out):
-    return out.copy_(take(self, index))
-
-KERNELS = (("aten::take", take), ("aten::take.out", take_out))
+take = lambda self, index: self.cpu().take(index.cpu()).to("mps")
+KERNELS = (("aten::take", take), ("aten::take.out", lambda self, index, *, out: out.copy_(take(self, index))))
 """
 CHECKED = """
 import warnings
@@ -55,9 +50,8 @@ def test_values_are_compared_where_a_gradient_needs_another_missing_operator(
     fresh_python: FreshPython, tmp_path: Path
 ) -> None:
     kernel = tmp_path / "take.py"
-    kernel.write_text(TAKE)
-    done = fresh_python(f"KERNEL = {str(kernel)!r}" + CHECKED, check=False)
-    assert "aten::take: no gradients were compared: aten::put_ has no kernel on mps" in done.stdout, done.stderr
-    kernel.write_text(TAKE.replace(".to(", ".neg().to("))
-    done = fresh_python(f"KERNEL = {str(kernel)!r}" + CHECKED, check=False)
-    assert "wrong" in done.stderr
+    warning = "aten::take: no gradients were compared: aten::put_ has no kernel on mps"
+    for text, expected in ((TAKE, warning), (TAKE.replace(".to(", ".neg().to("), "wrong")):
+        kernel.write_text(text)
+        done = fresh_python(f"KERNEL = {str(kernel)!r}" + CHECKED, check=False)
+        assert expected in done.stdout + done.stderr

@@ -189,7 +189,7 @@ def test_cases_are_listed_with_their_numbers(store: Path, capsys: pytest.Capture
 
 def test_unexplained_cases_are_listed_and_fail(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command.report(store=store, unexplained=True)  # mode has no kernel, says the surface: all is explained
-    assert capsys.readouterr().out.splitlines()[1:] == ["no case matches"]
+    assert capsys.readouterr().out.splitlines()[1:] == ["no case that matches is unexplained"]
     with Store.open_to_add(store) as opened:
         run = opened.latest_run()
         opened.plan(run.id, [GroupKey("opinfo", "sin", "", "float32", "fallback")])

@@ -8,6 +8,7 @@ import torch
 
 from mpsmith.audit.cases.calls.invocation import SchemaCall
 from mpsmith.audit.model.case import Case
+from mpsmith.kernels.verification.conformance import Subject
 from mpsmith.kernels.verification.drawn_inputs import redrawn, runs_on_cpu, with_a_dimension_more
 
 
@@ -44,3 +45,10 @@ class TestDrawnInputs:
         case = case_of("logit_", torch.tensor([0.5, 0.25]), 0.1)
         assert runs_on_cpu(case)
         assert case.args[0].tolist() == [0.5, 0.25]
+
+
+def test_a_floating_kernel_is_not_called_with_complex_tensors() -> None:
+    # One of the recorded calls of float32 has a tensor of complex64.
+    cases = Subject("aten::embedding_renorm_", ("embedding_renorm_",))._recorded("float32")
+    assert len(cases) > 1
+    assert not any(isinstance(x, torch.Tensor) and x.is_complex() for case in cases for x in case.args)

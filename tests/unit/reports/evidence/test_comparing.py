@@ -9,6 +9,7 @@ import pytest
 
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome, OverloadVerdict
 from mpsmith.cli import app
+from mpsmith.cli.compare_text import text_lines
 from mpsmith.reports.evidence.comparing import Differences, Side, SideVerdict, Transition, differences, side_of
 from support.commands import typed
 from support.evidence_files import evidence, kernel_row, written
@@ -88,6 +89,8 @@ def test_a_release_is_compared_over_all_dtypes(tmp_path: Path) -> None:
     (mode,) = [change for change in changes.verdicts if change.overload == "aten::mode"]
     assert (mode.dtype, str(mode.before), str(mode.after), mode.became) == ("", "missing", "native", Transition.BETTER)
     assert not changes.by_dtype
+    lines = list(text_lines(differences(side_of("2.13.0"), side_of("2.15.0"))))
+    assert "  only before: aten::cholesky: native -> not declared" in lines
 
 
 def run_of(folder: Path, verdict: CaseVerdict) -> Path:
