@@ -23,6 +23,9 @@ _MACRO = re.compile(r"^(?P<kind>UNARY|BINARY)(?P<floating>_FLOATING)?\((?P<name>
 # shared/report.metal knows releases without a buffer for errors; the tree that a patch is for has one.
 _REPORTING = re.compile(r"// Lets a kernel refuse.*?#ifdef REPORTS\n(?P<macros>.*?)#else\n.*?#endif\n", re.DOTALL)
 _REPORTS = r"// REPORT_BUFFER(n) is a kernel's last buffer: for what only it sees, an index out of range.\n\g<macros>"
+# What a file of `kernels/shared` says of itself, and mentions of files that PyTorch does not have.
+_ABOUT_FILE = re.compile(r"(?:(?://.*\n)+(?=#include))?")
+_OTHER_FILE = re.compile(r" \((?:shared|runtime)/\w+\.\w+\)")
 _ELEMENTWISE = frozenset({"elementwise", "lanes", "strided"})
 _FLOATING = ("float", "half", "bfloat")
 _INTEGERS = ("long", "int", "short", "char", "uchar", "bool")
@@ -109,9 +112,12 @@ def moved(path: Path) -> str:
 
 def _whole(path: Path) -> str:
     """A family with its own kernels: its Metal source with everything that it includes, in one file."""
-    shared = [name for file in sources(path)[1:] for name in defined(file.read_text("utf-8"))]
+    inlined = [file.read_text("utf-8") for file in sources(path)[1:]]
     text = _REPORTING.sub(_REPORTS, _LINE_MARK.sub("", assembled(path)).replace("#define REPORTS\n", ""))
-    text = without(text, shared)
+    text = without(_OTHER_FILE.sub("", text), [name for file in inlined for name in defined(file)])
+    for file in inlined:
+        about, names = "".join(_ABOUT_FILE.findall(file)[:1]), defined(file)
+        text = text.replace(about, f"{about}\n" if not names or names.keys() & defined(text).keys() else "", 1)
     headers = [line for line in dict.fromkeys(_HEADERS.findall(text)) if line != "using namespace metal;"]
     return _tidy("\n".join([*sorted(headers), "using namespace metal;", "", _HEADERS.sub("", text)]))
 

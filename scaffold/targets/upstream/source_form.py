@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections import deque
 
 WIDTH = 120
 _MARK = re.compile(r"^[ \t]*// mpsmith: (?:begin|end) [\w.]+\n", re.MULTILINE)
@@ -22,13 +23,20 @@ def without_marks(text: str) -> str:
 def folded(text: str) -> str:
     """The text with long lines broken after commas, and long comments between words, but not in macros."""
     lines: list[str] = []
-    for line in text.splitlines():
+    rest = deque(text.splitlines())
+    while rest:
+        line = rest.popleft()
         if len(line) <= WIDTH or line.endswith("\\"):
             lines.append(line)
             continue
         indent = line[: len(line) - len(line.lstrip())]
         if line.lstrip().startswith("// "):
-            lines += textwrap.wrap(line, WIDTH, subsequent_indent=f"{indent}// ", break_long_words=False)
+            *whole, carried = textwrap.wrap(line, WIDTH, subsequent_indent=f"{indent}// ", break_long_words=False)
+            lines += whole
+            if rest and re.match(rf"{indent}// [a-z]", rest[0]):  # the sentence goes on
+                rest[0] = f"{carried} {rest[0].lstrip().removeprefix('// ')}"
+            else:
+                lines.append(carried)
         else:
             lines += _broken(line, indent)
     return "".join(f"{line}\n" for line in lines)

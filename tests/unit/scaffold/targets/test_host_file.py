@@ -8,6 +8,7 @@ import pytest
 
 from mpsmith.scaffold.errors import ScaffoldError
 from mpsmith.scaffold.targets.upstream.host_file import host_file, without_unused
+from mpsmith.scaffold.targets.upstream.source_form import folded
 from mpsmith.scaffold.targets.upstream.unused import defined, without
 
 BODY = """#include <ATen/WrapDimUtils.h>
@@ -92,15 +93,15 @@ def test_leaves_out_kernels_that_a_release_does_not_take() -> None:
     assert OLD in without_unused(text + "// old_out_mps is called here\n", ["new_mps"])
 
 
-OVERLOADS = "inline float size(float a) { return a; }\ninline float size(float2 a) {\n  return size(a.x);\n}\n\n"
-PAIR_OF = "// Of one type.\ntemplate <typename T> struct pair {\n  T a;\n};\n\n"
-LARGEST = "template <typename T>\ninline pair<T> largest(T a) {\n  return {a};\n}\n\n"
-KERNEL = "kernel void sizes() {\n  size(1.0f);\n}\n"
-
-
 def test_helpers_that_nothing_uses_are_left_out_with_what_only_they_use() -> None:
-    text = OVERLOADS + PAIR_OF + LARGEST + KERNEL
-    assert without(text, defined(text), ["sizes"]) == OVERLOADS + KERNEL
-    assert without(text, ["largest"]) == OVERLOADS + KERNEL
+    sizes = "inline float size(float a) { return a; }\ninline float size(float2 a) {\n  return size(a.x);\n}\n\n"
+    pair = "// Of one type.\ntemplate <typename T> struct pair {\n  T a;\n};\n\n"
+    largest = "template <typename T>\ninline pair<T> largest(T a) {\n  return {a};\n}\n\n"
+    kernel = "kernel void length() {\n  size(1.0f);\n}\n"
+    text = sizes + pair + largest + kernel
+    assert without(text, defined(text), ["length"]) == without(text, ["largest", "size"]) == sizes + kernel
     assert without(text, ["pair"]) == text
-    assert without(OVERLOADS, defined(OVERLOADS)) == ""
+
+
+def test_the_rest_of_a_folded_sentence_goes_on_in_the_next_line() -> None:
+    assert folded(f"// {'word ' * 23}and\n// the rest.\n") == f"// {'word ' * 22}word\n// and the rest.\n"
