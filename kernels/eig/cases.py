@@ -11,7 +11,7 @@ import torch
 from ...audit.model.case import Case
 from ..verification.calls import KernelCall
 from ..verification.inputs import values
-from ..verification.matrix_kinds import eig_residuals, sizes, within_lapacks
+from ..verification.matrix_kinds import eig_residuals, sizes, within_lapack_residuals
 from ..verification.workload import Workload
 from .eig import MOST_ROWS
 
@@ -126,7 +126,7 @@ def _with_values(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
         yield x, w
 
 
-_KINDS = within_lapacks(torch.linalg.eig, eig_residuals)
+_KINDS = within_lapack_residuals(torch.linalg.eig, eig_residuals)
 CASES = (
     KernelCall("linalg.eig", _EIG, _eig, _matrices, _DTYPES),
     KernelCall("linalg.eig", _EIG, _eig, _defective, _DTYPES, variant="defective"),

@@ -9,7 +9,7 @@ import torch
 
 from ..verification.calls import KernelCall
 from ..verification.inputs import values
-from ..verification.matrix_kinds import eigh_residuals, sizes, within_lapacks
+from ..verification.matrix_kinds import eigh_residuals, sizes, within_lapack_residuals
 from ..verification.workload import Workload
 
 _DTYPES = (torch.float32, torch.complex64)
@@ -60,7 +60,7 @@ def _positive(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
 _OPERATOR = ("aten::_linalg_eigh",)
 # Of torch 2.14 and later.
 _ROOTS = ("aten::linalg_matrix_sqrth",) if hasattr(torch.ops.aten, "linalg_matrix_sqrth") else ()
-_KINDS = within_lapacks(torch.linalg.eigh, eigh_residuals, hermitian=True)
+_KINDS = within_lapack_residuals(torch.linalg.eigh, eigh_residuals, hermitian=True)
 CASES = (
     KernelCall("linalg.eigh", _OPERATOR, torch.linalg.eigh, _matrices, _DTYPES),
     KernelCall("linalg.eigh", _OPERATOR, torch.linalg.eigh, _particular, _DTYPES, variant="particular"),

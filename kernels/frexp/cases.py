@@ -23,12 +23,12 @@ def _numbers_of_all_sizes(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
         yield (torch.tensor([1.5e-38, -3.4e38, 1e-20, 1e20]).to(dtype),)
 
 
-def _apart(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def _frexp(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     mantissa, exponent = torch.frexp(x)
     return mantissa, exponent
 
 
-CASES = (KernelCall("frexp", ("aten::frexp",), _apart, _numbers_of_all_sizes, gradients=(0,), elementwise=True),)
+CASES = (KernelCall("frexp", ("aten::frexp",), _frexp, _numbers_of_all_sizes, gradients=(0,), elementwise=True),)
 
 
 WORKLOAD = Workload("aten::frexp.Tensor_out", torch.frexp, normal)

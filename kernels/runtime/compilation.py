@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from .when_loaded import when_loaded
+from .import_hooks import on_import
 
 _LOWERING = "torch._inductor.lowering"
 _TAG = re.compile(r" ?mpsmith\.kernels\([^)]*\)")
@@ -31,7 +31,7 @@ def call_from_compiled_code(operators: Iterable[str]) -> None:
     _called.clear()
     _called.update(operators)
     if _called or _LOWERING in sys.modules:
-        when_loaded(_LOWERING, _change_inductor)
+        on_import(_LOWERING, _change_inductor)
 
 
 def _change_inductor() -> None:
@@ -57,13 +57,13 @@ def _change(operator: str, overload: Any) -> None:
 
     usual = decomposition.decompositions.get(overload)
     if usual is not None:
-        decomposition.decompositions[overload] = _unless(is_ours, usual, lambda *_, **__: NotImplemented)
+        decomposition.decompositions[overload] = _overridden_for(is_ours, usual, lambda *_, **__: NotImplemented)
         decomposition.fast_random_decomps.cache_clear()
     if torch._C.DispatchKey.Autograd in overload.py_kernels:
         _keep_whole_above_autograd(overload, is_ours)
     generated = lowering.lowerings.get(overload)
     called = lowering.fallback_handler(overload, add_to_fallback_set=False)  # type: ignore[no-untyped-call]
-    lowering.lowerings[overload] = called if generated is None else _unless(is_ours, generated, called)
+    lowering.lowerings[overload] = called if generated is None else _overridden_for(is_ours, generated, called)
 
 
 def _keep_whole_above_autograd(overload: Any, is_ours: Callable[[Any], bool]) -> None:
@@ -79,10 +79,10 @@ def _keep_whole_above_autograd(overload: Any, is_ours: Callable[[Any], bool]) ->
         finally:
             overload.py_impl(key)(own)
 
-    overload.py_impl(key)(_unless(is_ours, usual, whole))
+    overload.py_impl(key)(_overridden_for(is_ours, usual, whole))
 
 
-def _unless(
+def _overridden_for(
     is_ours: Callable[[Any], bool], usual: Callable[..., Any], instead: Callable[..., Any]
 ) -> Callable[..., Any]:
     """A function that calls `instead` for our calls, and `usual` for all others."""

@@ -10,7 +10,7 @@ import torch
 
 from .layout import broadcast, layout_of
 from .operands import FLOATING
-from .outputs import apart_from, check_outputs, refuse_internal_overlap, require_castable
+from .outputs import check_outputs, copy_if_overlapping, refuse_internal_overlap, require_castable
 from .shader import METAL_TYPES, Shader
 
 _VECTOR_BYTES = 16
@@ -39,7 +39,7 @@ def elementwise(
         return
     for output in outputs:
         refuse_internal_overlap(output)
-        inputs = [apart_from(output, source) for source in inputs]
+        inputs = [copy_if_overlapping(output, source) for source in inputs]
     launch_over(shader, name, (*outputs, *inputs), (_by_value(parameters),))
 
 

@@ -42,7 +42,7 @@ class FractionalWindows:
     @classmethod
     def of(cls, x: torch.Tensor, outputs: Sequence[int], sizes: Sequence[int]) -> FractionalWindows:
         """The windows over the last dimensions of `x`, as many as `outputs` and `sizes` have: two or three."""
-        return cls(_in_three(x.shape[-len(outputs) :]), _in_three(outputs), _in_three(sizes))
+        return cls(_as_3d(x.shape[-len(outputs) :]), _as_3d(outputs), _as_3d(sizes))
 
     @property
     def alpha(self) -> list[float]:
@@ -159,7 +159,7 @@ def pool_backward(
     return grad_input if is_result else grad_input.copy_(gradient)
 
 
-def _in_three(lengths: Sequence[int]) -> tuple[int, int, int]:
+def _as_3d(lengths: Sequence[int]) -> tuple[int, int, int]:
     depth, height, width = lengths if len(lengths) == 3 else (1, *lengths)
     return depth, height, width
 

@@ -221,7 +221,7 @@ def refuse_partial_overlap(written: torch.Tensor, source: torch.Tensor) -> None:
         raise RuntimeError(_OVERLAP)
 
 
-def apart_from(output: torch.Tensor, source: torch.Tensor) -> torch.Tensor:
+def copy_if_overlapping(output: torch.Tensor, source: torch.Tensor) -> torch.Tensor:
     """The tensor to read for `source` while `output` is written element by element: a copy if they overlap.
 
     Raises RuntimeError for an overlap that torch refuses.

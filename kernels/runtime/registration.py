@@ -23,8 +23,8 @@ from ...errors import MpsmithError
 from . import dispatcher
 from .catalog import Kernel, all_kernels, finished, finished_entries, named, of_other_libraries, overrides
 from .compilation import call_from_compiled_code
+from .import_hooks import on_import
 from .registered_kernel import KernelRegistration
-from .when_loaded import when_loaded
 
 VARIABLE = "MPSMITH_KERNELS"
 _OFF = frozenset({"off", "0", "none"})
@@ -100,7 +100,7 @@ def enable(*names: str) -> tuple[str, ...]:
             awaited = {kernel.overload: kernel for kernel in chosen if kernel.library == library}
             if awaited and module not in sys.modules:
                 _awaited.update(awaited)
-                when_loaded(module, _add_awaited)
+                on_import(module, _add_awaited)
         return _add(chosen)
 
 

@@ -61,7 +61,7 @@ def _product(
     return product.view(torch.uint8) if result.itemsize == 1 else product
 
 
-def _precisely(call: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+def _float64_on_cpu(call: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
     """The call; on the CPU in float64 and rounded once, because the CPU rounds row-scaled operands before it adds."""
 
     def answer(a: torch.Tensor, b: torch.Tensor, *rest: Any) -> torch.Tensor:
@@ -131,18 +131,18 @@ CASES = _calls(
     "_scaled_mm",
     (
         ("one scale", _product, _ONE, FLOATING),
-        ("scales of rows", _precisely(_product), _ROWS, FLOATING),
+        ("scales of rows", _float64_on_cpu(_product), _ROWS, FLOATING),
         ("without negative zero", _product, _UNSIGNED_ZERO, FLOATING),
         ("into bytes", _product, _whole, (torch.float32,)),
         ("into divided bytes", _divided, _whole, (torch.float32,)),
-        ("into", _precisely(_into), _ROWS, FLOATING),
+        ("into", _float64_on_cpu(_into), _ROWS, FLOATING),
     ),
 ) + _calls(
     "_scaled_mm_v2",
     (
         ("one scale", _by_recipe, _ONE, FLOATING),
-        ("scales of rows", _precisely(_by_recipe), _ROWS, FLOATING),
-        ("into", _precisely(_by_recipe_into), _ROWS, FLOATING),
+        ("scales of rows", _float64_on_cpu(_by_recipe), _ROWS, FLOATING),
+        ("into", _float64_on_cpu(_by_recipe_into), _ROWS, FLOATING),
     ),
 )
 

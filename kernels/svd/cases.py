@@ -9,7 +9,7 @@ import torch
 
 from ..verification.calls import KernelCall
 from ..verification.inputs import values
-from ..verification.matrix_kinds import sizes, svd_residuals, within_lapacks
+from ..verification.matrix_kinds import sizes, svd_residuals, within_lapack_residuals
 from ..verification.workload import Workload
 
 _DTYPES = (torch.float32, torch.complex64)
@@ -78,7 +78,7 @@ def _solved_to(a: torch.Tensor, b: torch.Tensor, rcond: float, driver: str) -> t
 
 _OPERATOR = ("aten::_linalg_svd",)
 _BOTH = (*_OPERATOR, "aten::linalg_svd")
-_KINDS = within_lapacks(torch.linalg.svd, svd_residuals)
+_KINDS = within_lapack_residuals(torch.linalg.svd, svd_residuals)
 CASES = (
     KernelCall("linalg.svd", _BOTH, torch.linalg.svd, _matrices, _DTYPES),
     KernelCall("linalg.svd", _BOTH, torch.linalg.svd, _particular, _DTYPES, variant="particular"),

@@ -30,7 +30,7 @@ from ...audit.model.group import GroupKey
 from ...audit.model.nested import leaves
 from ...audit.model.selection import Samples
 from .device_under_test import device
-from .drawn_inputs import dimensions_of, redrawn, runs_on_cpu, shapes_of, with_a_dimension_more
+from .drawn_inputs import dimensions_of, redrawn, runs_on_cpu, shapes_of, with_added_dimension
 from .known_calls import DTYPES, known_calls
 from .verify import SEED
 
@@ -86,7 +86,7 @@ class Subject:
         """
         samples = [case for case in self._of_source("samples", dtype) if not case.skipped]
         for case in [*samples, *self._recorded_reads(dtype)]:
-            wider = case if dimensions_of(case) >= 2 else with_a_dimension_more(case)
+            wider = case if dimensions_of(case) >= 2 else with_added_dimension(case)
             if wider is not None:
                 return list(in_every_layout(wider))
         return []

@@ -39,7 +39,7 @@ def runs_on_cpu(case: Case) -> bool:
     return True
 
 
-def with_a_dimension_more(case: Case) -> Case | None:
+def with_added_dimension(case: Case) -> Case | None:
     """The case with every vector stacked to two rows; None if the CPU does not accept that."""
 
     def stacked(leaf: object) -> object:

@@ -89,7 +89,7 @@ _OPEN = {
     "nn.functional.grid_sample": "upstream's list names it anew, without a reason",
 }
 # The operator that a call of these runs, where it is another.
-_THROUGH = {
+_IMPLEMENTATIONS = {
     "adaptive_avg_pool1d": "_adaptive_avg_pool2d",
     "adaptive_avg_pool2d": "_adaptive_avg_pool2d",
     "adaptive_avg_pool3d": "_adaptive_avg_pool3d",
@@ -103,7 +103,7 @@ _THROUGH = {
     "pdist": "_pdist_forward",
     "rrelu": "rrelu_with_noise",
 }
-_THROUGH_OPINFO = {
+_IMPLEMENTATIONS_OF_OPINFOS = {
     "_segment_reduce.lengths": "segment_reduce",
     "_segment_reduce.offsets": "segment_reduce",
     "nn.functional.interpolate.area": "_adaptive_avg_pool2d",
@@ -133,7 +133,7 @@ def _gaps(
 ) -> Iterator[DtypeGap]:
     for key, dtypes in coverage.failures.items():
         opinfo = f"{key.opinfo}.{key.variant}" if key.variant else key.opinfo
-        operator = _THROUGH_OPINFO.get(opinfo) or _THROUGH.get(key.operator, key.operator)
+        operator = _IMPLEMENTATIONS_OF_OPINFOS.get(opinfo) or _IMPLEMENTATIONS.get(key.operator, key.operator)
         for dtype in dtypes.split(","):
             if dtype == "all":  # a mark for a whole OpInfo, whose dtypes stand in the list, too
                 continue

@@ -63,7 +63,7 @@ class IntoPlaced:
         given = {name: kwargs[name] for name in self._names}
         placed = {name: self._placed(output) for name, output in given.items()}
         self._call(*args, **{**kwargs, **placed})
-        kept = [placed[name] is given[name] or _surroundings_kept(placed[name]) for name in self._names]
+        kept = [placed[name] is given[name] or _storage_around_unchanged(placed[name]) for name in self._names]
         return [given[name].copy_(placed[name]).clone() for name in self._names], kept
 
     def _placed(self, output: torch.Tensor) -> torch.Tensor:
@@ -71,7 +71,7 @@ class IntoPlaced:
         return output if other is None else other
 
 
-def _surroundings_kept(output: torch.Tensor) -> bool:
+def _storage_around_unchanged(output: torch.Tensor) -> bool:
     """Whether the output's storage holds ones wherever it holds no element of the output; checked on the CPU."""
     whole = torch.empty(0, dtype=output.dtype, device=output.device).set_(output.untyped_storage()).cpu()
     whole.as_strided(output.shape, output.stride(), output.storage_offset()).fill_(1)

@@ -77,14 +77,14 @@ def kinds(n: int, dtype: torch.dtype) -> dict[str, torch.Tensor]:
 
 
 def sizes(dtype: torch.dtype, largest: int = _LARGE[-1]) -> Iterator[tuple[Any, ...]]:
-    """The inputs of `within_lapacks`, for `KernelCall`. `largest`: the most rows that the kernel takes."""
+    """The inputs of `within_lapack_residuals`, for `KernelCall`. `largest`: the most rows that the kernel takes."""
     simulated = device_of_this_process(coverage_profile).simulated
     for n in _SIZES if simulated else _SIZES + _LARGE:
         if n <= largest:
             yield torch.tensor(n), dtype
 
 
-def within_lapacks(
+def within_lapack_residuals(
     decompose: Callable[[torch.Tensor], Sequence[torch.Tensor]], residuals: Residuals, *, hermitian: bool = False
 ) -> Callable[[torch.Tensor, torch.dtype], torch.Tensor]:
     """A call for `KernelCall`: whether each residual of each kind of matrix is at most 3 times LAPACK's.
@@ -94,10 +94,10 @@ def within_lapacks(
 
     def call(size: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
         n = int(size)
-        ours, lapacks = (
+        ours, lapack = (
             residuals_on(device, n, dtype, decompose, residuals, hermitian=hermitian) for device in (size.device, "cpu")
         )
-        answers: torch.Tensor = ours <= _ALLOWED * lapacks.clamp(min=_ROUNDING * math.sqrt(n))
+        answers: torch.Tensor = ours <= _ALLOWED * lapack.clamp(min=_ROUNDING * math.sqrt(n))
         return answers.to(size.device)
 
     return call
@@ -152,13 +152,13 @@ def median_residuals_of_lapack(
 def svd_residuals(a: torch.Tensor, factors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
     """The norms of A - U S Vh relative to A, of U^H U - 1, and of Vh Vh^H - 1, for factors U, S and Vh."""
     u, s, vh = factors
-    return _beside(a - (u * s.unsqueeze(-2)) @ vh, a), _from_orthonormal(u), _from_orthonormal(vh.mH)
+    return _relative_norm(a - (u * s.unsqueeze(-2)) @ vh, a), _from_orthonormal(u), _from_orthonormal(vh.mH)
 
 
 def eigh_residuals(a: torch.Tensor, factors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
     """The norms of A - V w V^H relative to A, and of V^H V - 1, for factors w and V."""
     w, v = factors
-    return _beside(a - (v * w.unsqueeze(-2)) @ v.mH, a), _from_orthonormal(v)
+    return _relative_norm(a - (v * w.unsqueeze(-2)) @ v.mH, a), _from_orthonormal(v)
 
 
 def eig_residuals(a: torch.Tensor, factors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
@@ -176,7 +176,7 @@ def _norm(a: torch.Tensor) -> torch.Tensor:
     return torch.where(norm == 0, 1, norm)
 
 
-def _beside(rest: torch.Tensor, a: torch.Tensor) -> torch.Tensor:
+def _relative_norm(rest: torch.Tensor, a: torch.Tensor) -> torch.Tensor:
     norm: torch.Tensor = torch.linalg.matrix_norm(rest)
     return norm / _norm(a)
 

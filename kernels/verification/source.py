@@ -62,7 +62,7 @@ def cases_of(call: KernelCall, dtype: torch.dtype, layouts: Sequence[Layout] = L
         yield from in_every_size(plain, SIZES)
 
 
-def remembered_calls(family: str, overloads: Collection[str]) -> Iterator[tuple[GroupKey, Iterator[Case]]]:
+def recorded_calls(family: str, overloads: Collection[str]) -> Iterator[tuple[GroupKey, Iterator[Case]]]:
     """The recorded calls of these overloads by group; out= forms are also called with outputs in other layouts.
 
     A family's `cases.py` may have a function `undefined` that returns why a call's result is undefined, or "".

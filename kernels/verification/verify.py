@@ -17,7 +17,7 @@ from ...simulator.opening import device_of_this_process
 from ..runtime import catalog
 from ..runtime.registration import counting, registered
 from .computing import require_computing
-from .source import calls_of, cases_of, refused_calls, remembered_calls
+from .source import calls_of, cases_of, recorded_calls, refused_calls
 
 SEED = 20230524
 
@@ -81,7 +81,7 @@ def verify(family: str, layouts: Sequence[Layout] = LAYOUTS) -> FamilyResult:
                 for judged_case, answered in _answers(cases_of(call, dtype, layouts), f"{call.label}, {name}", calls):
                     if _count(result, judged_case, answered, f"{call.label}, {name}"):
                         result.dtypes.add(name)
-        for key, cases in remembered_calls(family, ours):
+        for key, cases in recorded_calls(family, ours):
             for judged_case, answered in _answers(cases, key.label, calls):
                 if answered or not judged_case.outcome.verdict.executed:  # an override leaves some calls to torch
                     _count(result, judged_case, answered, key.label)

@@ -12,7 +12,7 @@ from .page import PageInputs
 if TYPE_CHECKING:
     from ...kernels.verification.backlog import Backlog, BacklogRow
     from ...kernels.verification.dtype_gaps import DtypeGap
-    from ...kernels.verification.references import AgainstReference
+    from ...kernels.verification.references import ReferenceComparison
 
 NEWEST_RELEASE = "2.15.0"
 SHOWN_MESSAGE = 90
@@ -170,14 +170,14 @@ def references(inputs: PageInputs) -> Document:
         return references_document(list(against_references()), simulated=simulated)
 
 
-def references_document(errors: Sequence[AgainstReference], *, simulated: bool) -> Document:
+def references_document(errors: Sequence[ReferenceComparison], *, simulated: bool) -> Document:
     """The same from measured errors."""
     rows = [
         (
             error.family,
             error.what,
             error.unit,
-            *(f"{value:.3g}" for value in (error.ours, error.torchs)),
+            *(f"{value:.3g}" for value in (error.ours, error.cpu)),
             error.reference,
         )
         for error in errors

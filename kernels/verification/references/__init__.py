@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .measured import AgainstReference
+from .measured import ReferenceComparison
 from .resampling import resampling
 from .special import special_functions
 from .systems import linear_algebra
 
-__all__ = ["AgainstReference", "against_references"]
+__all__ = ["ReferenceComparison", "against_references"]
 
 
-def against_references() -> Iterator[AgainstReference]:
+def against_references() -> Iterator[ReferenceComparison]:
     """Yield all comparisons; those of resampling need Pillow. Raises MpsmithError if scipy is not installed."""
     yield from special_functions()
     yield from linear_algebra()

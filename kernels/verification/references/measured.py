@@ -12,14 +12,14 @@ from ....errors import MpsmithError
 
 
 @dataclass(frozen=True)
-class AgainstReference:
+class ReferenceComparison:
     """The largest error of some results compared with a reference.
 
     Attributes:
         family: the family whose kernels ran.
         what: the function and the arguments, or the property that was checked.
         unit: the unit of the errors.
-        ours, torchs: the largest error of our kernel, and of torch's CPU with the same arguments in float32.
+        ours, cpu: the largest error of our kernel, and of torch's CPU with the same arguments in float32.
         reference: the reference, such as "scipy, float64".
     """
 
@@ -27,7 +27,7 @@ class AgainstReference:
     what: str
     unit: str
     ours: float
-    torchs: float
+    cpu: float
     reference: str
 
 

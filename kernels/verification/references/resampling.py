@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from .measured import AgainstReference, library
+from .measured import ReferenceComparison, library
 
 _SIZES = (((37, 53), (16, 20)), ((37, 53), (90, 71)), ((64, 48), (63, 11)))
 _FILTERS = {
@@ -18,7 +18,7 @@ _FILTERS = {
 }
 
 
-def resampling() -> Iterator[AgainstReference]:
+def resampling() -> Iterator[ReferenceComparison]:
     """The largest errors, in steps of a byte; none if Pillow is not installed."""
     if importlib.util.find_spec("PIL") is None:
         return
@@ -29,7 +29,7 @@ def resampling() -> Iterator[AgainstReference]:
             if not hasattr(torch.ops.aten, operator):
                 continue
             exact = _resized(pillow, image, after, name)
-            ours, torchs = (
+            ours, cpu = (
                 (getattr(torch.ops.aten, operator)(image.to(device)[None, None], after, False).cpu()[0, 0] - exact)
                 .abs()
                 .max()
@@ -37,7 +37,7 @@ def resampling() -> Iterator[AgainstReference]:
                 for device in ("mps", "cpu")
             )
             what = f"{operator}, {before[0]} by {before[1]} to {after[0]} by {after[1]}"
-            yield AgainstReference("upsample_antialias_forward", what, "steps of a byte", ours, torchs, "Pillow")
+            yield ReferenceComparison("upsample_antialias_forward", what, "steps of a byte", ours, cpu, "Pillow")
 
 
 def _resized(pillow: Any, image: torch.Tensor, size: tuple[int, int], name: str) -> torch.Tensor:

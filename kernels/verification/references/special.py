@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from .measured import AgainstReference, largest, library, spacing
+from .measured import ReferenceComparison, largest, library, spacing
 
 _POINTS = 20_001
 _DEGREES = range(0, 31)
@@ -26,16 +26,16 @@ class _Function:
     envelope: Callable[[torch.Tensor], torch.Tensor] = torch.zeros_like
 
 
-def special_functions() -> Iterator[AgainstReference]:
+def special_functions() -> Iterator[ReferenceComparison]:
     """The largest errors in units in the last place. Raises MpsmithError if scipy is not installed."""
     scipy = library("scipy.special")
     for function in (*_functions(scipy), *_polynomials(scipy)):
         x = function.points.to(torch.float32)
         exact = torch.from_numpy(function.exact(x.double().numpy()))
         unit = spacing(exact, function.envelope(x.double()))
-        ours, torchs = (largest(function.call(x.to(device)), exact, unit) for device in ("mps", "cpu"))
+        ours, cpu = (largest(function.call(x.to(device)), exact, unit) for device in ("mps", "cpu"))
         unit_name = "ulp" if function.envelope is torch.zeros_like else "ulp of the envelope"
-        yield AgainstReference(function.family, function.what, unit_name, ours, torchs, "scipy, float64")
+        yield ReferenceComparison(function.family, function.what, unit_name, ours, cpu, "scipy, float64")
 
 
 def _functions(scipy: Any) -> Iterator[_Function]:

@@ -107,7 +107,7 @@ def replaced(monkeypatch: pytest.MonkeyPatch, family: str, overload: str, functi
 def only(monkeypatch: pytest.MonkeyPatch, *calls: KernelCall) -> None:
     """A family has these calls alone, and none was recorded."""
     monkeypatch.setattr(verification, "calls_of", lambda family: calls)
-    monkeypatch.setattr(verification, "remembered_calls", lambda family, overloads: iter(()))
+    monkeypatch.setattr(verification, "recorded_calls", lambda family, overloads: iter(()))
     monkeypatch.setattr(verification, "refused_calls", lambda family: ())
 
 

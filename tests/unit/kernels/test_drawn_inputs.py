@@ -9,7 +9,7 @@ import torch
 from mpsmith.audit.cases.calls.invocation import SchemaCall
 from mpsmith.audit.model.case import Case
 from mpsmith.kernels.verification.conformance import Subject
-from mpsmith.kernels.verification.drawn_inputs import redrawn, runs_on_cpu, with_a_dimension_more
+from mpsmith.kernels.verification.drawn_inputs import redrawn, runs_on_cpu, with_added_dimension
 
 
 def case_of(overload: str, *args: Any) -> Case:
@@ -18,15 +18,15 @@ def case_of(overload: str, *args: Any) -> Case:
 
 class TestADimensionMore:
     def test_flat_tensors_become_two_different_rows(self) -> None:
-        wider = with_a_dimension_more(case_of("frexp.Tensor", torch.tensor([1.0, 2.0, 3.0])))
+        wider = with_added_dimension(case_of("frexp.Tensor", torch.tensor([1.0, 2.0, 3.0])))
         assert wider is not None
         assert wider.args[0].tolist() == [[1.0, 2.0, 3.0], [3.0, 1.0, 2.0]]
 
     def test_calls_that_the_cpu_refuses_are_not_made(self) -> None:
-        assert with_a_dimension_more(case_of("dot", torch.ones(3), torch.ones(3))) is None
+        assert with_added_dimension(case_of("dot", torch.ones(3), torch.ones(3))) is None
 
     def test_a_number_has_no_dimension_to_stack(self) -> None:
-        assert with_a_dimension_more(case_of("frexp.Tensor", torch.tensor(1.0))) is None
+        assert with_added_dimension(case_of("frexp.Tensor", torch.tensor(1.0))) is None
 
 
 class TestDrawnInputs:

@@ -15,7 +15,7 @@ from mpsmith.kernels.verification.matrix_kinds import (
     median_residuals_of_lapack,
     residuals_on,
     svd_residuals,
-    within_lapacks,
+    within_lapack_residuals,
 )
 
 DTYPES = (torch.float32, torch.complex64)
@@ -40,7 +40,7 @@ def test_lapacks_factors_are_within_its_residuals(dtype: torch.dtype) -> None:
         (torch.linalg.eigh, eigh_residuals, True),
         (torch.linalg.eig, eig_residuals, False),
     ):
-        assert within_lapacks(decompose, residuals, hermitian=hermitian)(size, dtype).all()
+        assert within_lapack_residuals(decompose, residuals, hermitian=hermitian)(size, dtype).all()
         lapacks = residuals_on("cpu", 6, dtype, decompose, residuals, hermitian=hermitian)
         assert lapacks.isfinite().all()
         # In epsilons. Balancing makes those of LAPACK's eig large for graded columns.
@@ -56,7 +56,7 @@ def test_an_error_of_a_thousandth_is_not() -> None:
         u, s, vh = torch.linalg.svd(x)
         return (u, s * 1.001, vh) if calls == 1 else (u, s, vh)
 
-    answers = within_lapacks(wrong_once, svd_residuals)(torch.tensor(6), torch.float32)
+    answers = within_lapack_residuals(wrong_once, svd_residuals)(torch.tensor(6), torch.float32)
     assert answers.shape == (3, 24)
     assert answers[1:].all()
     assert not answers[0][list(kinds(6, torch.float32)).index("random")]
@@ -76,7 +76,7 @@ def test_a_factor_that_is_not_finite_is_not() -> None:
         w, v = torch.linalg.eig(x)
         return w, v * torch.nan
 
-    assert not within_lapacks(broken, eig_residuals)(torch.tensor(3), torch.complex64).any()
+    assert not within_lapack_residuals(broken, eig_residuals)(torch.tensor(3), torch.complex64).any()
 
 
 def test_a_call_that_the_cpu_computed_is_not() -> None:
@@ -85,4 +85,4 @@ def test_a_call_that_the_cpu_computed_is_not() -> None:
         return torch.linalg.eig(x)
 
     with pytest.warns(UserWarning, match="for the test"):
-        assert not within_lapacks(without_convergence, eig_residuals)(torch.tensor(3), torch.float32).any()
+        assert not within_lapack_residuals(without_convergence, eig_residuals)(torch.tensor(3), torch.float32).any()

@@ -10,7 +10,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 
-def when_loaded(module: str, action: Callable[[], None]) -> None:
+def on_import(module: str, action: Callable[[], None]) -> None:
     """Call the action now if the module is loaded, or else as soon as it is; a second action replaces the first."""
     sys.meta_path[:] = [finder for finder in sys.meta_path if not (isinstance(finder, _Finder) and finder.of == module)]
     if module in sys.modules:
