@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..audit.findings.compiled.beside_eager import CompiledBeside
+from ..audit.findings.compiled.eager_comparison import EagerComparison
 from ..audit.findings.results import AuditSummary, OperatorSummary
 from .table import Cell, Table
 from .wording import marked
@@ -60,7 +60,7 @@ def found_table(summary: AuditSummary) -> Table:
     )
 
 
-def _row(operator: OperatorSummary, compiled: CompiledBeside, dtypes: tuple[str, ...]) -> tuple[Cell, ...]:
+def _row(operator: OperatorSummary, compiled: EagerComparison, dtypes: tuple[str, ...]) -> tuple[Cell, ...]:
     eager = ", ".join(dict.fromkeys(operator.dtypes[dtype].value for dtype in dtypes))
     under = ", ".join(dict.fromkeys(compiled.dtypes[dtype].value for dtype in dtypes))
     return (
@@ -77,7 +77,7 @@ def _table(heading: str, summary: AuditSummary, rows: list[tuple[Cell, ...]]) ->
     return Table(marked(heading, summary), columns, tuple(rows), NOTE, frozenset({"operator"}))
 
 
-def in_one_word(compiled: CompiledBeside | None) -> str:
+def in_one_word(compiled: EagerComparison | None) -> str:
     """The compiled verdict in a cell, with its effect compared with the eager call: "metal: cure"."""
     if compiled is None:
         return ""
@@ -85,7 +85,7 @@ def in_one_word(compiled: CompiledBeside | None) -> str:
     return f"{compiled.verdict.value}: {' and '.join(meant)}" if meant else compiled.verdict.value
 
 
-def in_a_sentence(compiled: CompiledBeside | None) -> str:
+def in_a_sentence(compiled: EagerComparison | None) -> str:
     """The verdicts of the operator under torch.compile by dtype; "" if it was not compiled."""
     if compiled is None:
         return ""

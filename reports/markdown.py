@@ -38,7 +38,7 @@ def render(summary: AuditSummary) -> str:
         run_tables.skip_table(summary),
         run_tables.not_executed_table(summary),
         run_tables.missed_table(summary),
-        shipped_tables.stood_in_table(summary),
+        shipped_tables.stand_in_table(summary),
         shipped_tables.never_launched_table(summary),
         run_tables.environment_table(summary),
     ]

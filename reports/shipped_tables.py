@@ -89,7 +89,7 @@ def wrong_kernel_table(summary: AuditSummary, *, numbers: bool = False) -> Table
     )
 
 
-def stood_in_table(summary: AuditSummary) -> Table:
+def stand_in_table(summary: AuditSummary) -> Table:
     """Why native overloads that were called have no evidence of shipped kernels."""
     rows: list[tuple[Cell, ...]] = []
     if summary.shipped is not None:

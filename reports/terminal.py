@@ -39,7 +39,7 @@ def render(summary: AuditSummary, width: int = 120) -> str:
         _narrow(run_tables.grade_table(summary), ("grade", "overloads", "operators", "cases", "meaning")),
         shipped_tables.shipped_table(summary),
         _narrow(shipped_tables.wrong_kernel_table(summary, numbers=True), WRONG_KERNEL_COLUMNS),
-        _narrow(shipped_tables.stood_in_table(summary), ("reason", "overloads", "cases")),
+        _narrow(shipped_tables.stand_in_table(summary), ("reason", "overloads", "cases")),
         run_tables.case_table(summary),
         audit_tables.fallback_table(summary),
         compiled_tables.right_when_compiled_table(summary),

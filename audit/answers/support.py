@@ -70,7 +70,7 @@ class ReleaseSupport:
         composed = [self._compositions[name] for name in public if name in self._compositions]
         of_public = [self._of_public(composition, position) for composition in composed]
         composite = any(run.composite for run in runs or of_public)
-        together = replace(_together([*runs, *of_public]), composite=composite)
+        together = replace(_combined_runs([*runs, *of_public]), composite=composite)
         return together if together.lacking else self._observed(together, without_kernel, position)
 
     def _observed(self, runs: Runs, without_kernel: Composition, position: int) -> Runs:
@@ -128,7 +128,7 @@ class ReleaseSupport:
         return Runs(support, lacking, composite=True, always_on_cpu=on_cpu, uncertain=uncertain)
 
 
-def _together(runs: list[Runs]) -> Runs:
+def _combined_runs(runs: list[Runs]) -> Runs:
     """Combine how several overloads run: PARTLY where they differ."""
     if not runs:
         return Runs(Support.UNKNOWN, {})

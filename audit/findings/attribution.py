@@ -117,7 +117,7 @@ class Attribution:
         if out is None or not out.schema or (wanted := out_arguments(out.schema)) is None:
             return []
         overloads = (self._surface.by_name.get(tracer) for tracer in called_overloads)
-        return [w.name for w in overloads if w and w.name != name and _is_twin(w, out, wanted)]
+        return [w.name for w in overloads if w and w.name != name and _is_functional_form(w, out, wanted)]
 
     def _find_suspects(self, entry: SourceEntry, dtype: str) -> Suspects:
         exact = f"aten::{entry.operator}"
@@ -217,7 +217,7 @@ def out_arguments(schema: str) -> tuple[str, ...] | None:
     return _plain(argument for argument in arguments if not (argument in keyword_only and "!" in argument))
 
 
-def _is_twin(overload: Overload, out: Overload, wanted: tuple[str, ...]) -> bool:
+def _is_functional_form(overload: Overload, out: Overload, wanted: tuple[str, ...]) -> bool:
     """Whether `overload` takes the arguments of `out`, less the out tensors, under the same name."""
     if not overload.schema or base_name(overload.name) != base_name(out.name):
         return False

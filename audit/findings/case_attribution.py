@@ -130,7 +130,7 @@ class _Attributing:
         declared = self._surface.by_name.get(overload)
         if declared and declared.dispatch.is_composite and overload not in self._named[entry, dtype]:
             self._add(overload, CaseVerdict.FALLBACK, case)
-            self._overloads[overload].through.update(dict.fromkeys(named))
+            self._overloads[overload].inner_fallbacks.update(dict.fromkeys(named))
 
     def _attribute_unnamed(self, case: StoredCase) -> None:
         entry, dtype, verdict = SourceEntry.of(case.group), dtype_of(case), case.outcome.verdict
@@ -263,7 +263,7 @@ class _Attributing:
                 findings.dtypes[dtype].cases[CaseVerdict.PASSED] += credited
                 findings.passed_in.add(entry.name)
             else:
-                findings.beside.update(others)
+                findings.other_verdicts.update(others)
 
     def _has_kernel(self, overload: str) -> bool:
         declared = self._surface.by_name.get(overload)

@@ -100,9 +100,9 @@ class OverloadFindings:
     Attributes:
         dtypes: the findings by dtype, empty ones made on first use.
         entries: entries that called it, or whose findings count for it.
-        through: operators inside it that fell back or are missing, when it is composed of them.
+        inner_fallbacks: operators inside it that fell back or are missing, when it is composed of them.
         shared: the other suspects, where a finding could not be attributed to one overload.
-        beside: verdicts of cases that called it and are not evidence about it.
+        other_verdicts: verdicts of cases that called it and are not evidence about it.
         inside_simulation: it was called inside kernels of the simulated device, which run on the CPU.
         passed_in: the entries whose passing cases count for it.
         at_fault: a finding was attributed to it with certainty.
@@ -115,9 +115,9 @@ class OverloadFindings:
 
     dtypes: defaultdict[str, DtypeFindings] = field(default_factory=lambda: defaultdict(DtypeFindings))
     entries: set[str] = field(default_factory=set)
-    through: dict[str, None] = field(default_factory=dict)
+    inner_fallbacks: dict[str, None] = field(default_factory=dict)
     shared: dict[str, None] = field(default_factory=dict)
-    beside: set[CaseVerdict] = field(default_factory=set)
+    other_verdicts: set[CaseVerdict] = field(default_factory=set)
     inside_simulation: bool = False
     passed_in: set[str] = field(default_factory=set)
     at_fault: bool = False

@@ -11,7 +11,7 @@ from .results import FaultyOverload
 def at_fault(evidence: RunEvidence) -> tuple[FaultyOverload, ...]:
     """The overloads at fault in a run: certain ones before suspects, then by severity and number of cases."""
     faulty = [_faulty(name, findings) for name, findings in evidence.overloads.items() if findings.faults]
-    return tuple(sorted(faulty, key=_seriousness))
+    return tuple(sorted(faulty, key=_severity_key))
 
 
 def message_at_fault(case: CaseReference) -> str:
@@ -40,5 +40,5 @@ def _faulty(name: str, findings: OverloadFindings) -> FaultyOverload:
     )
 
 
-def _seriousness(faulty: FaultyOverload) -> tuple[bool, int, int, str]:
+def _severity_key(faulty: FaultyOverload) -> tuple[bool, int, int, str]:
     return bool(faulty.or_one_of), CASE_SEVERITY.index(next(iter(faulty.cases))), -faulty.total, faulty.overload

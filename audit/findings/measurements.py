@@ -91,7 +91,7 @@ def _lasting_reason(operator: OperatorSummary, overloads: list[OverloadSummary])
     """Why, as far as it does not vary from run to run: the rule that excludes it, or the operators it falls back in."""
     if operator.verdict is OverloadVerdict.UNREACHABLE:
         return overloads[0].reason
-    through = sorted({name for overload in overloads for name in overload.through})
+    through = sorted({name for overload in overloads for name in overload.inner_fallbacks})
     if operator.verdict is OverloadVerdict.FALLBACK and through:
         return f"through {', '.join(through)}"
     return None

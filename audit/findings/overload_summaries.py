@@ -13,7 +13,7 @@ from ..releases.surface.reachability import Unreachable
 from .evidence import CaseReference, DtypeFindings, OverloadFindings, RunEvidence, in_order_of_severity, lacks_kernel
 from .faulty_overloads import message_at_fault
 from .grading import Grading
-from .overload_verdict import breakages_beside, verdict_of, works
+from .overload_verdict import other_breakages, verdict_of, works
 from .results import FAULTS, Breakage, DtypeEvidence, OverloadSummary
 
 Value = TypeVar("Value")
@@ -60,7 +60,7 @@ def _overload(
         dtypes=_dtype_evidence(name, findings, dispatch, grading, works_somewhere=works(cases)),
         worst_case=deciding.label if deciding else None,
         entries=tuple(sorted(findings.entries)),
-        through=tuple(sorted(findings.through)),
+        inner_fallbacks=tuple(sorted(findings.inner_fallbacks)),
         shared_with=tuple(sorted(findings.shared)),
         outermost=findings.outermost,
         asked_for=findings.asked_for,
@@ -75,7 +75,7 @@ def _dtype_evidence(
     for dtype, of_dtype in in_dtype_order(findings.dtypes):
         verdict = verdict_of(of_dtype.cases, dispatch, works_somewhere=works_somewhere)
         deciding = _worst_of([of_dtype], _shown_by(verdict))
-        broken = _worst_of([of_dtype], breakages_beside(of_dtype.cases, verdict))
+        broken = _worst_of([of_dtype], other_breakages(of_dtype.cases, verdict))
         evidence[dtype] = DtypeEvidence(
             verdict,
             in_order_of_severity(of_dtype.cases),
@@ -89,7 +89,7 @@ def _dtype_evidence(
 def _breakages(
     findings: OverloadFindings, cases: Mapping[CaseVerdict, int], verdict: OverloadVerdict
 ) -> Iterator[Breakage]:
-    for broken, number in breakages_beside(cases, verdict).items():
+    for broken, number in other_breakages(cases, verdict).items():
         shown = _worst_of(findings.dtypes.values(), [broken])
         assert shown is not None
         dtypes = tuple(dtype for dtype, of_dtype in in_dtype_order(findings.dtypes) if of_dtype.cases.get(broken))
@@ -151,8 +151,8 @@ def _reason(
         parts.append("every dtype of this run is refused")
     if deciding.stage == "backward":
         parts.append("in the backward")
-    if verdict is OverloadVerdict.FALLBACK and findings.through:
-        parts.append(f"through {', '.join(sorted(findings.through))}")
+    if verdict is OverloadVerdict.FALLBACK and findings.inner_fallbacks:
+        parts.append(f"through {', '.join(sorted(findings.inner_fallbacks))}")
     if findings.shared and decided_by not in (CaseVerdict.FALLBACK, CaseVerdict.MISSING):
         parts.append(f"this or one of {', '.join(sorted(findings.shared))}")
     says_more = decided_by not in (CaseVerdict.FALLBACK, CaseVerdict.MISSING) and deciding.message
@@ -163,9 +163,9 @@ def _reason_for_nothing(findings: OverloadFindings, declared: Overload | None, s
     """Why there is no evidence. The surface is not evidence: it is named in the reason, and the verdict stays."""
     if findings.inside_simulation:
         return "seen only inside kernels of the simulated device, which run on the CPU"
-    if findings.beside:
-        beside = ", ".join(sorted(verdict.value for verdict in findings.beside))
-        return f"called only inside cases that say nothing about it ({beside})"
+    if findings.other_verdicts:
+        others = ", ".join(sorted(verdict.value for verdict in findings.other_verdicts))
+        return f"called only inside cases that say nothing about it ({others})"
     if declared and isinstance(declared.reach, Unreachable):
         return f"{declared.reach.rule}: {declared.reach.reason}"
     if declared and lacks_kernel(declared):

@@ -34,7 +34,7 @@ BREAKAGES: tuple[CaseVerdict, ...] = (CaseVerdict.CRASH, CaseVerdict.TIMEOUT, Ca
 
 
 def verdict_of(cases: Cases, dispatch: Dispatch | None, *, works_somewhere: bool) -> OverloadVerdict:
-    """The verdict of most cases in which the device was asked; see `breakages_beside` for the others.
+    """The verdict of most cases in which the device was asked; see `other_breakages` for the others.
 
     Args:
         cases: how many had each verdict.
@@ -71,7 +71,7 @@ def kernel_verdict(cases: Cases, dispatch: Dispatch | None, *, works_somewhere: 
     return OverloadVerdict.UNREACHABLE
 
 
-def breakages_beside(cases: Cases, verdict: OverloadVerdict) -> dict[CaseVerdict, int]:
+def other_breakages(cases: Cases, verdict: OverloadVerdict) -> dict[CaseVerdict, int]:
     """How many cases crashed, timed out or were wrong although the verdict says something else, the worst first."""
     return {broken: cases[broken] for broken in BREAKAGES if cases.get(broken) and broken.value != verdict.value}
 
@@ -92,13 +92,13 @@ def verdict_over(
         overloads: of each its cases, what the surface says of it, and whether it works somewhere; at least one.
     """
     listed = list(overloads)
-    together = listed[0][0] if len(listed) == 1 else _together(cases for cases, _, _ in listed)
+    together = listed[0][0] if len(listed) == 1 else _summed(cases for cases, _, _ in listed)
     kernels = [kernel_verdict(cases, dispatch, works_somewhere=works) for cases, dispatch, works in listed]
     verdict = prevailing_breakage(together) or min(kernels, key=SEVERITY.index)
-    return verdict, tuple(breakages_beside(together, verdict))
+    return verdict, tuple(other_breakages(together, verdict))
 
 
-def _together(cases: Iterable[Cases]) -> Cases:
+def _summed(cases: Iterable[Cases]) -> Cases:
     together: Counter[CaseVerdict] = Counter()
     for counts in cases:
         together.update(counts)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from ..model.verdicts import CaseVerdict, Grade, OverloadVerdict
 from ..releases.surface.overloads import Dispatch
 from ..store.records import ModuleRow
-from .compiled.beside_eager import CompiledBeside, CompiledLane
+from .compiled.eager_comparison import CompiledLane, EagerComparison
 from .evidence import CaseReference
 from .explanations import Explanation
 from .known_reports import ReportResult
@@ -71,7 +71,7 @@ class OverloadSummary:
         dtypes: the evidence by dtype, in the order of DTYPES; only dtypes with evidence.
         worst_case: the label of the case that decided, if one did; its data are in `AuditSummary.cases`.
         entries: the entries of the case source that called it.
-        through: operators inside it that fell back or are missing: it is composed of them.
+        inner_fallbacks: operators inside it that fell back or are missing: it is composed of them.
         shared_with: other overloads of which one may be at fault instead.
         outermost: the user's own code called it in some case; else it was only called inside other operators.
         asked_for: some entry of the run is about this operator; else it was only called by other entries.
@@ -91,7 +91,7 @@ class OverloadSummary:
     dtypes: Mapping[str, DtypeEvidence] = field(default_factory=dict)
     worst_case: str | None = None
     entries: tuple[str, ...] = ()
-    through: tuple[str, ...] = ()
+    inner_fallbacks: tuple[str, ...] = ()
     shared_with: tuple[str, ...] = ()
     outermost: bool = False
     asked_for: bool = False
@@ -151,7 +151,7 @@ class OperatorSummary:
     registered: RegistryStatus | None = None
     grade: Grade | None = None
     dtype_grades: Mapping[str, Grade] = field(default_factory=dict)
-    compiled: CompiledBeside | None = None
+    compiled: EagerComparison | None = None
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from ..releases.surface.overloads import Dispatch, Surface
 from ..releases.surface.rare_overloads import is_rare
 from ..store.records import StoredGroup
 from .attribution import SourceEntry
-from .compiled.beside_eager import beside
+from .compiled.eager_comparison import compare_with_eager
 from .evidence import DtypeFindings, RunEvidence, in_order_of_severity, lacks_kernel
 from .grading import Grading
 from .overload_summaries import in_dtype_order
@@ -51,12 +51,12 @@ def _operator(
     compiled: Mapping[str, CompiledVerdict],
 ) -> OperatorSummary:
     main = _main(overloads)
-    verdict, breakages = _over((o, o.cases) for o in main)
+    verdict, breakages = _combined_verdict((o, o.cases) for o in main)
     by_dtype: dict[str, list[tuple[OverloadSummary, Mapping[CaseVerdict, int]]]] = {}
     for overload in main:
         for dtype, evidence in overload.dtypes.items():
             by_dtype.setdefault(dtype, []).append((overload, evidence.cases))
-    of_dtypes = {dtype: _over(of_dtype) for dtype, of_dtype in in_dtype_order(by_dtype)}
+    of_dtypes = {dtype: _combined_verdict(of_dtype) for dtype, of_dtype in in_dtype_order(by_dtype)}
     eager = {dtype: of_dtype for dtype, (of_dtype, _) in of_dtypes.items()}
     dtype_breakages = {dtype: broken for dtype, (_, broken) in of_dtypes.items() if broken}
     deciding = [o.worst_case for o in main if o.verdict is verdict and o.worst_case is not None]
@@ -72,7 +72,7 @@ def _operator(
         registered=registered,
         grade=strongest(overload.grade for overload in overloads),
         dtype_grades=_dtype_grades(overloads, of_dtypes),
-        compiled=beside(compiled, eager, dtype_breakages),
+        compiled=compare_with_eager(compiled, eager, dtype_breakages),
     )
 
 
@@ -88,7 +88,7 @@ def _dtype_grades(overloads: Sequence[OverloadSummary], dtypes: Iterable[str]) -
     return {dtype: grade for dtype, grade in grades.items() if grade is not None}
 
 
-def _over(
+def _combined_verdict(
     evidence: Iterable[tuple[OverloadSummary, Mapping[CaseVerdict, int]]],
 ) -> tuple[OverloadVerdict, tuple[CaseVerdict, ...]]:
     """The verdict of several overloads together, and the crashes, time-outs and wrong results next to it."""

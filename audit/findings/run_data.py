@@ -15,7 +15,7 @@ from ..model.selection import is_narrowed
 from ..model.verdicts import CaseVerdict
 from ..store.records import CaseCount, ModuleRow, Run, StoredCase, StoredGroup
 from ..store.store import Store
-from .compiled.summary import CompiledSummary, compiled_run_beside, summarize_compiled
+from .compiled.summary import CompiledSummary, matching_compiled_run, summarize_compiled
 
 
 @dataclass(frozen=True)
@@ -78,11 +78,11 @@ def read_run(store: Store, run: Run, *, only_verdicts: bool = False) -> RunData:
     )
     if only_verdicts:
         return verdicts
-    beside = compiled_run_beside(store, run)
+    compiled_run = matching_compiled_run(store, run)
     return replace(
         verdicts,
         shipped_kernels=store.shipped_kernels(run.id),
         module_rows=store.module_rows(run.id),
-        compiled=summarize_compiled(store, beside) if beside else None,
+        compiled=summarize_compiled(store, compiled_run) if compiled_run else None,
         without_effect=dict(store.without_effect(run.id)),
     )

@@ -19,7 +19,7 @@ from ..store.records import Run
 from ..store.store import Store
 from .attribution import SourceEntry
 from .case_attribution import evidence_of
-from .compiled.beside_eager import compiled_lane
+from .compiled.eager_comparison import compiled_lane
 from .evidence import CaseReference, RunEvidence, in_order_of_severity
 from .explanations import Explanation, explain
 from .faulty_overloads import at_fault

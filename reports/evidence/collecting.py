@@ -122,7 +122,7 @@ def overload_rows(summary: Verdicts) -> dict[str, OverloadRow]:
     return {
         overload.name: OverloadRow(
             dispatch=overload.dispatch,
-            through=list(overload.through),
+            through=list(overload.inner_fallbacks),
             dtypes={
                 dtype: DtypeRow(verdict=evidence.verdict, cases=dict(evidence.cases))
                 for dtype, evidence in overload.dtypes.items()

@@ -72,7 +72,7 @@ class OperatorFinding:
         overloads: the dispatch of each overload.
         executed: the number of cases; a case that calls several overloads counts for each.
         day: when the evidence was collected.
-        through: operators inside it that fell back or are missing.
+        inner_fallbacks: operators inside it that fell back or are missing.
     """
 
     verdict: OverloadVerdict
@@ -81,7 +81,7 @@ class OperatorFinding:
     overloads: Mapping[str, str]
     executed: int
     day: str = ""
-    through: tuple[str, ...] = ()
+    inner_fallbacks: tuple[str, ...] = ()
 
 
 Findings = dict[DeviceFamily, dict[str, OperatorFinding]]
@@ -126,7 +126,7 @@ def _finding(rows: Mapping[str, OverloadRow]) -> OperatorFinding:
         partly={name: tuple(listed) for name, listed in partly.items()},
         overloads={name: row.dispatch.value for name, row in rows.items() if row.dispatch is not None},
         executed=sum(n for total in totals.values() for verdict_, n in total.items() if verdict_.executed),
-        through=tuple(sorted({name for row in rows.values() for name in row.through})),
+        inner_fallbacks=tuple(sorted({name for row in rows.values() for name in row.through})),
     )
 
 
@@ -189,8 +189,8 @@ def _measurement(operator: str, by_kind: Sequence[tuple[DeviceFamily, OperatorFi
     reason = None
     if len(set(verdicts.values())) > 1:
         reason = f"devices differ: {_listed(verdicts)}"
-    elif worst.verdict is OverloadVerdict.FALLBACK and worst.through:
-        reason = f"through {', '.join(worst.through)}"
+    elif worst.verdict is OverloadVerdict.FALLBACK and worst.inner_fallbacks:
+        reason = f"through {', '.join(worst.inner_fallbacks)}"
     return Measurement(
         operator=operator,
         torch=kind.torch,

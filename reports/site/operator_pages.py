@@ -105,7 +105,7 @@ def _shown(column: MatrixColumn, release: str, finding: OperatorFinding) -> Show
         style=style_of(finding.verdict),
         cases=finding.executed,
         dtypes="; ".join([_listed("", finding.dtypes), _listed("in some cases ", finding.partly)]).strip("; "),
-        through=", ".join(finding.through),
+        through=", ".join(finding.inner_fallbacks),
         day=finding.day or "this audit",
     )
 

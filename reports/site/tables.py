@@ -39,7 +39,7 @@ def tables_of_run(summary: AuditSummary) -> list[Table]:
         run_tables.case_table(summary),
         run_tables.dtype_table(summary),
         shipped_tables.shipped_table(summary),
-        shipped_tables.stood_in_table(summary),
+        shipped_tables.stand_in_table(summary),
         shipped_tables.never_launched_table(summary),
         run_tables.without_effect_table(summary),
         run_tables.skip_table(summary),

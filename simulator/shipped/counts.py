@@ -54,7 +54,7 @@ def count_launched(overload: str, kernels: Iterable[str]) -> None:
             counts.neutral += 1
 
 
-def count_stood_in(overload: str, reason: str) -> None:
+def count_stand_in(overload: str, reason: str) -> None:
     """Count a call that kept the stand-in's values."""
     with _counting:
         reasons = _of(overload).stood_in

@@ -71,7 +71,7 @@ class InterposedKernel:
             return self._stand_in(keyset, *positional, **kwargs)
         arguments = {**self._defaults, **dict(zip(self._names, args, strict=False)), **kwargs}
         if any(tensor._is_zerotensor() for tensor in _of_device(list(arguments.values()))):
-            counts.count_stood_in(self._overload, "zeros without memory, of which torch knows that they are zero")
+            counts.count_stand_in(self._overload, "zeros without memory, of which torch knows that they are zero")
             return self._stand_in(keyset, *positional, **kwargs)
         kept = [keep(tensor) for name in self._written for tensor in _of_device(arguments[name])]
         try:
@@ -97,7 +97,7 @@ class InterposedKernel:
             except Declined as declined:
                 for values in stand_in:
                     values.put_back()
-                counts.count_stood_in(self._overload, declined.reason)
+                counts.count_stand_in(self._overload, declined.reason)
                 return returned
             counts.count_launched(self._overload, [step.kernel for step in steps if isinstance(step, KernelLaunch)])
             for result in discarded:

@@ -151,7 +151,7 @@ def summarize_compiled(store: Store, run: Run) -> CompiledSummary:
     return CompiledSummary(run, operators, tuple(findings), counts)
 
 
-def compiled_run_beside(store: Store, run: Run) -> Run | None:
+def matching_compiled_run(store: Store, run: Run) -> Run | None:
     """The newest finished audit under torch.compile of what `run` audited."""
     same = ("torch", "simulated", "profile")
     runs = [
@@ -205,11 +205,11 @@ def _findings(name: str, cases: Iterable[StoredCompiledCase]) -> list[CompiledFi
     alike: dict[tuple[object, ...], list[StoredCompiledCase]] = {}
     for case in cases:
         if case.compiled.verdict not in NO_FINDING:
-            alike.setdefault(_what_it_shows(case), []).append(case)
+            alike.setdefault(_defect_key(case), []).append(case)
     return [_finding(name, alike_cases) for alike_cases in alike.values()]
 
 
-def _what_it_shows(case: StoredCompiledCase) -> tuple[object, ...]:
+def _defect_key(case: StoredCompiledCase) -> tuple[object, ...]:
     """A key that is equal for cases of an operator that show the same defect; it ignores numbers and positions."""
     outcome = case.compiled
     if outcome.verdict is CompiledVerdict.WRONG:

@@ -45,7 +45,7 @@ class ShippedLaunches:
 
 
 @dataclass(frozen=True)
-class StoodIn:
+class StandInReason:
     """Why native overloads took no shipped kernel in any case that only kernels computed, most overloads first.
 
     `overloads` are those for which this is the most frequent reason; `cases` counts each once for every such overload.
@@ -102,7 +102,7 @@ class ShippedEvidence:
     templates: tuple[KernelTemplate, ...]
     native: int
     native_shipped: int
-    stood_in: tuple[StoodIn, ...]
+    stood_in: tuple[StandInReason, ...]
 
 
 class GroupLaunches:
@@ -139,7 +139,7 @@ class GroupLaunches:
         """How many cases launched each kernel; where several overloads of a group did, those of one of them."""
         return self._kernels
 
-    def reasons_stood_in(self, overloads: Iterable[str]) -> tuple[StoodIn, ...]:
+    def stand_in_reasons(self, overloads: Iterable[str]) -> tuple[StandInReason, ...]:
         """Why these overloads ran no shipped kernel; for each overload, its most frequent reason."""
         by_reason: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
         for overload in overloads:
@@ -148,7 +148,7 @@ class GroupLaunches:
                 reason, cases = _first_reason(launches)
                 by_reason[reason].append((overload, cases))
         listed = [
-            StoodIn(reason, tuple(name for name, _ in named), sum(cases for _, cases in named))
+            StandInReason(reason, tuple(name for name, _ in named), sum(cases for _, cases in named))
             for reason, named in by_reason.items()
         ]
         return tuple(sorted(listed, key=lambda stood_in: (-len(stood_in.overloads), stood_in.reason)))
@@ -222,7 +222,7 @@ def shipped_evidence(data: RunData, surface: Surface, launches: GroupLaunches) -
         templates=kernel_templates(names, launched),
         native=len(native),
         native_shipped=sum(map(launches.computed, native)),
-        stood_in=launches.reasons_stood_in(native),
+        stood_in=launches.stand_in_reasons(native),
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mpsmith.audit.compiled.verdicts import CompiledVerdict
-from mpsmith.audit.findings.compiled.beside_eager import CompiledBeside
+from mpsmith.audit.findings.compiled.eager_comparison import EagerComparison
 from mpsmith.audit.findings.known_reports import ReportResult, ReportStatus
 from mpsmith.audit.findings.results import OperatorSummary, OverloadSummary, RegistryStatus
 from mpsmith.audit.model.verdicts import CaseVerdict, Grade, OverloadVerdict
@@ -82,7 +82,7 @@ def test_simulated_advice_says_so() -> None:
 
 
 def test_a_missing_operator_has_steps_in_order_of_usefulness() -> None:
-    cure = CompiledBeside(CompiledVerdict.METAL, {"float32": CompiledVerdict.METAL}, cures=("float32",))
+    cure = EagerComparison(CompiledVerdict.METAL, {"float32": CompiledVerdict.METAL}, cures=("float32",))
     status = RegistryStatus("implemented", "mode", "https://github.com/pytorch/pytorch/pull/1")
     answer = advice(releases=history(MISSING, audited="2.13.0"), registered=status, compiled=cure)
     assert commands(answer) == [

@@ -182,7 +182,7 @@ def test_overloads_that_an_entry_called_are_credited_with_its_passes(run: Run) -
     assert overloads["aten::relu"].outermost
     assert not overloads["aten::sum"].outermost
     assert overloads["aten::sum"].passed_in == {"relu"}
-    assert overloads["aten::relu"].beside == set()
+    assert overloads["aten::relu"].other_verdicts == set()
 
 
 def test_calls_that_the_cpu_also_refuses_are_not_evidence(run: Run) -> None:
@@ -204,7 +204,7 @@ def test_an_outermost_kernel_ran_even_where_something_else_fell_back(run: Run) -
 def test_a_fallback_alone_is_not_evidence_for_inner_calls(run: Run) -> None:
     run.case("mode", outcome(V.FALLBACK, "mode"), Outcome(V.SKIPPED), calls={"mode": True, "sum": False})
     overload = run.evidence().overloads["aten::sum"]
-    assert overload.beside == {V.FALLBACK}
+    assert overload.other_verdicts == {V.FALLBACK}
     assert overload.passed_in == set()
     assert run.cases("sum") == {}
 
@@ -260,7 +260,7 @@ def test_fallbacks_and_refusals_are_counted_by_name(run: Run) -> None:
 def test_a_composite_operator_whose_parts_fell_back_did_too(run: Run) -> None:
     run.case("kron", outcome(V.FALLBACK, "mode", "sum"), calls={"kron": True, "mode": False})
     assert run.cases("kron") == {V.FALLBACK: 1}
-    assert list(run.evidence().overloads["aten::kron"].through) == ["aten::mode", "aten::sum"]
+    assert list(run.evidence().overloads["aten::kron"].inner_fallbacks) == ["aten::mode", "aten::sum"]
 
 
 def test_a_composite_operator_whose_part_was_refused_did_not_run_either(run: Run) -> None:
@@ -289,17 +289,17 @@ def test_a_fallback_is_not_attributed_to_another_operator(
     run: Run, operator: str, calls: dict[str, bool], result: Outcome
 ) -> None:
     run.case(operator, result, calls=calls)
-    assert run.evidence().overloads[f"aten::{operator}"].through == {}
+    assert run.evidence().overloads[f"aten::{operator}"].inner_fallbacks == {}
 
 
 def test_one_forward_operator_among_those_that_fell_back_is_enough(run: Run) -> None:
     run.case("kron", outcome(V.FALLBACK, "mode_backward", "mode"), calls={"kron": True})
-    assert list(run.evidence().overloads["aten::kron"].through) == ["aten::mode_backward", "aten::mode"]
+    assert list(run.evidence().overloads["aten::kron"].inner_fallbacks) == ["aten::mode_backward", "aten::mode"]
 
 
 def test_backward_operators_are_attributed_to_an_entry_that_is_an_overload(run: Run) -> None:
     run.case("kron.out", outcome(V.FALLBACK, "mode_backward"), calls={"kron.out": True}, source="schema")
-    assert list(run.evidence().overloads["aten::kron.out"].through) == ["aten::mode_backward"]
+    assert list(run.evidence().overloads["aten::kron.out"].inner_fallbacks) == ["aten::mode_backward"]
 
 
 def test_a_fault_in_a_case_that_fell_back_is_attributed_to_both(run: Run) -> None:

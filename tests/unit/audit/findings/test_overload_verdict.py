@@ -2,7 +2,7 @@
 
 import pytest
 
-from mpsmith.audit.findings.overload_verdict import breakages_beside, prevailing_breakage, verdict_of, works
+from mpsmith.audit.findings.overload_verdict import other_breakages, prevailing_breakage, verdict_of, works
 from mpsmith.audit.model.verdicts import CaseVerdict as C
 from mpsmith.audit.model.verdicts import OverloadVerdict as V
 from mpsmith.audit.releases.surface.overloads import Dispatch
@@ -30,8 +30,8 @@ from mpsmith.audit.releases.surface.overloads import Dispatch
 )
 def test_the_verdict_of_counted_cases(cases: dict[C, int], verdict: V, beside: dict[C, int]) -> None:
     assert verdict_of(cases, Dispatch.NATIVE, works_somewhere=True) is verdict
-    assert breakages_beside(cases, verdict) == beside
-    assert list(breakages_beside(cases, verdict)) == list(beside), "the worst first"
+    assert other_breakages(cases, verdict) == beside
+    assert list(other_breakages(cases, verdict)) == list(beside), "the worst first"
 
 
 def test_support_is_called_as_the_surface_calls_it() -> None:

@@ -17,7 +17,7 @@ from mpsmith.audit.findings.shipped.launches import (
     ONLY_BESIDE_STAND_INS,
     KernelTemplate,
     ShippedLaunches,
-    StoodIn,
+    StandInReason,
     kernel_templates,
     missed_templates,
 )
@@ -128,8 +128,8 @@ def test_launches_next_to_a_stand_in_are_dispatch_only_with_a_reason(built: Buil
     }
     assert summary.shipped is not None
     assert summary.shipped.stood_in == (
-        StoodIn("MPSGraph", ("aten::mul.Tensor",), 2),
-        StoodIn(ONLY_BESIDE_STAND_INS, ("aten::exp",), 1),
+        StandInReason("MPSGraph", ("aten::mul.Tensor",), 2),
+        StandInReason(ONLY_BESIDE_STAND_INS, ("aten::exp",), 1),
     )
 
 
@@ -138,7 +138,7 @@ def test_kernels_that_a_release_lacks_are_one_reason(built: Built) -> None:
     built.group("exp", "float32", {"aten::exp": Launches(0, Counter(), lacking, 0)}, stood_in())
     shown = built.summary().shipped
     assert shown is not None
-    assert shown.stood_in == (StoodIn(LACKING, ("aten::exp",), 4),)
+    assert shown.stood_in == (StandInReason(LACKING, ("aten::exp",), 4),)
 
 
 @pytest.mark.parametrize(

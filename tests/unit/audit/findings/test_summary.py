@@ -192,7 +192,7 @@ def test_a_composite_whose_part_fell_back_is_not_supported(built: Built) -> None
     built.case("linalg.svd", PASSED, fell_back, calls={"linalg_svd": True, "_linalg_svd": False})
     svd = built.overload("linalg_svd")
     assert svd.verdict is OverloadVerdict.FALLBACK
-    assert svd.through == ("aten::_linalg_svd",)
+    assert svd.inner_fallbacks == ("aten::_linalg_svd",)
     assert [f.overload for f in built.summary().fallbacks] == ["aten::_linalg_svd"]
 
 

@@ -25,7 +25,7 @@ CURED = frozenset(
 
 
 @dataclass(frozen=True)
-class CompiledBeside:
+class EagerComparison:
     """The calls of an operator under torch.compile.
 
     Attributes:
@@ -83,11 +83,11 @@ def compiled_lane(
     }
 
 
-def beside(
+def compare_with_eager(
     compiled: Mapping[str, CompiledVerdict],
     eager: Mapping[str, OverloadVerdict],
     broken: Mapping[str, Iterable[CaseVerdict]],
-) -> CompiledBeside | None:
+) -> EagerComparison | None:
     """Compare the compiled calls of an operator with its eager calls; None if it was not compiled.
 
     Args:
@@ -106,4 +106,4 @@ def beside(
         for dtype, verdict in compiled.items()
         if verdict.is_broken and dtype in eager and eager[dtype].is_support and not tuple(broken.get(dtype, ()))
     ]
-    return CompiledBeside(worst, compiled, tuple(cures), tuple(breaks))
+    return EagerComparison(worst, compiled, tuple(cures), tuple(breaks))

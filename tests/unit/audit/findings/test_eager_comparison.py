@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.compiled.verdicts import CompiledOutcome, CompiledVerdict
-from mpsmith.audit.findings.compiled.beside_eager import CompiledBeside, CompiledLane, beside
+from mpsmith.audit.findings.compiled.eager_comparison import CompiledLane, EagerComparison, compare_with_eager
 from mpsmith.audit.findings.results import AuditSummary
 from mpsmith.audit.findings.summary import summarize
 from mpsmith.audit.model.group import COMPILED
@@ -55,8 +55,8 @@ def summary(tmp_path: Path) -> AuditSummary:
 class TestBesideTheCallsAsTheyAre:
     def test_fallbacks_right_in_metal_are_cured_and_wrong_results_are_broken(self, summary: AuditSummary) -> None:
         assert {o.name: o.compiled for o in summary.operators} == {
-            "aten::mode": CompiledBeside(METAL, {"float32": METAL}, cures=("float32",)),
-            "aten::sin": CompiledBeside(WRONG, {"float32": WRONG}, breaks=("float32",)),
+            "aten::mode": EagerComparison(METAL, {"float32": METAL}, cures=("float32",)),
+            "aten::sin": EagerComparison(WRONG, {"float32": WRONG}, breaks=("float32",)),
             "aten::cos": None,
         }
         assert summary.compiled is not None
@@ -73,9 +73,9 @@ class TestBesideTheCallsAsTheyAre:
     def test_only_calls_that_all_work_are_broken_by_compiling(self) -> None:
         eager = {"float32": OverloadVerdict.NATIVE, "int64": OverloadVerdict.WRONG}
         partly = {"float32": [CaseVerdict.WRONG]}
-        assert beside({"float32": WRONG}, eager, partly) == CompiledBeside(WRONG, {"float32": WRONG})
-        cured = beside({"int64": METAL, "int8": METAL}, eager, {})
-        assert cured == CompiledBeside(METAL, {"int64": METAL, "int8": METAL}, cures=("int64",))
+        assert compare_with_eager({"float32": WRONG}, eager, partly) == EagerComparison(WRONG, {"float32": WRONG})
+        cured = compare_with_eager({"int64": METAL, "int8": METAL}, eager, {})
+        assert cured == EagerComparison(METAL, {"int64": METAL, "int8": METAL}, cures=("int64",))
 
 
 class TestReports:
