@@ -209,18 +209,18 @@ def _compare_values(
     if wide is None or wide.shape != expected.shape:
         return Elements(actual, expected, expected, same, of_dtype).without_reference()
     elements = Elements(actual, expected, on_cpu(wide), same, of_dtype)
-    result = elements.within()
+    result = elements.compare_with_float64()
     if isinstance(result, Agreement):
         return result
     for moves in MOVES[:1] if expected.numel() > LARGEST_TO_MOVE_AGAIN else MOVES:
         sensitivity = None if isinstance(result, Agreement) else reference.sensitivity(moves)
         if sensitivity is not None and sensitivity.shape == expected.shape:
             elements.sensitivity = on_cpu(sensitivity).nan_to_num(0.0, 0.0, 0.0)
-            result = elements.within()
+            result = elements.compare_with_float64()
     flushed = None if isinstance(result, Agreement) else reference.flushed()
     if flushed is not None and flushed.shape == expected.shape:
         elements.flushed = on_cpu(flushed).to(elements.wide.dtype)
-        result = elements.within()
+        result = elements.compare_with_float64()
     return result
 
 
@@ -280,7 +280,7 @@ class Elements:
         """Compare with the CPU's result only; the conditioning is unknown."""
         return self._judged(self._atol + self._rtol * self.wide.abs())
 
-    def within(self) -> Agreement | Difference:
+    def compare_with_float64(self) -> Agreement | Difference:
         """Compare with the float64 run, with the sensitivity and flushed reference computed so far."""
         size, absolute = self._size, self._absolute
         unit, whole = self._rtol * size, self._atol + self._rtol * size
@@ -313,14 +313,14 @@ class Elements:
         comparable = actual.isfinite() & wide.isfinite()
         error = torch.where(comparable & ~self._same, self._error / unit, torch.zeros_like(self._error))
         right = self._same | (comparable & (error <= allowed)) | _is(actual, wide)
-        vanished = ~right & self._vanished(unit)
+        vanished = ~right & self._flushed_to_zero(unit)
         max_error = float(error[~vanished].max()) / allowed if not bool(vanished.all()) else 0.0
         if bool((right | vanished).all()):
             return Agreement(max_error, FLUSHED if bool(vanished.any()) else "")
         wrong = ~(right | vanished)
         return Difference(_describe_mismatch(actual, self._expected, wrong, wide), max_error, wrong)
 
-    def _vanished(self, unit: Tensor) -> Tensor:
+    def _flushed_to_zero(self, unit: Tensor) -> Tensor:
         """The elements that are right for a device which flushes subnormal numbers to zero."""
         actual = self._actual
         vanished = (actual == 0) & (self.wide.abs() < self._limits.smallest_normal)

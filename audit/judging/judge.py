@@ -195,12 +195,12 @@ class Trial:
         return self._growth(generation=1) and self._growth(generation=2)
 
     def _growth(self, generation: int) -> int:
-        levels = [_settled_memory(generation)]
+        levels = [_memory_in_use(generation)]
         growth: list[int] = []
         # The median is zero or less as soon as most calls leave nothing allocated.
         while len(growth) < LEAK_REPETITIONS and sum(leaked <= 0 for leaked in growth) <= LEAK_REPETITIONS // 2:
             self._repeat_on_device()
-            levels.append(_settled_memory(generation))
+            levels.append(_memory_in_use(generation))
             growth.append(levels[-1] - levels[-2])
         return max(0, median_low(growth))
 
@@ -361,7 +361,7 @@ class Trial:
         generator = torch.Generator().manual_seed(self._seed)
         made = [torch.randn(t.shape, dtype=t.dtype, generator=generator) for t in outputs]
         layout = self._case.cotangent_layout
-        return made if layout is None else [_or_itself(layout(t), t) for t in made]
+        return made if layout is None else [_changed_or_original(layout(t), t) for t in made]
 
 
 def classify(error: Exception, stage: str) -> DeviceError:
@@ -378,12 +378,12 @@ def classify(error: Exception, stage: str) -> DeviceError:
     return DeviceError(CaseVerdict.WRONG, stage, raised)
 
 
-def _settled_memory(generation: int) -> int:
+def _memory_in_use(generation: int) -> int:
     """Bytes of device memory in use, after garbage collection and synchronization."""
     gc.collect(generation)
     torch.mps.synchronize()
     return torch.mps.current_allocated_memory()
 
 
-def _or_itself(changed: Tensor | None, original: Tensor) -> Tensor:
+def _changed_or_original(changed: Tensor | None, original: Tensor) -> Tensor:
     return original if changed is None else changed

@@ -29,23 +29,23 @@ class WideRuns:
         self._cotangents = cotangents
         self._seed = seed
         self._directions = torch.Generator().manual_seed(0)
-        self._nudged: list[Execution | None] = []
+        self._perturbed: list[Execution | None] = []
 
     @cached_property
     def exact(self) -> Execution | None:
         """The run with the case's own inputs, or None if the operator does not support float64."""
         return self._run(widened((self._case.args, self._case.kwargs)))
 
-    def nudged(self, moves: int) -> list[Execution]:
+    def perturbed(self, moves: int) -> list[Execution]:
         """Runs with every floating input moved up or down by one ULP, in a different direction each time.
 
         In a sum with one large product, half of the directions cancel out.
         """
         case = self._case
-        while len(self._nudged) < moves:
-            inputs = nudge((case.args, case.kwargs), self._directions, case.rounded_to)
-            self._nudged.append(self._run(widened(inputs)))
-        return [run for run in self._nudged[:moves] if run is not None]
+        while len(self._perturbed) < moves:
+            inputs = perturb((case.args, case.kwargs), self._directions, case.rounded_to)
+            self._perturbed.append(self._run(widened(inputs)))
+        return [run for run in self._perturbed[:moves] if run is not None]
 
     @cached_property
     def flushed(self) -> Execution | None:
@@ -61,7 +61,7 @@ class WideRuns:
         if not execution.gradients:
             cotangents = self._cotangents
             if execution is not self.exact:
-                cotangents = nudge(cotangents, torch.Generator().manual_seed(1), self._case.rounded_to)
+                cotangents = perturb(cotangents, torch.Generator().manual_seed(1), self._case.rounded_to)
             try:
                 execution.gradients = gradients(execution, [widened(c) for c in cotangents])
             except Exception:  # whatever an operator raises in float64, there is then no reference
@@ -98,7 +98,7 @@ class Position:
             return None
         differences = [
             (moved - exact).abs()
-            for moved in map(self.of, self._runs.nudged(moves))
+            for moved in map(self.of, self._runs.perturbed(moves))
             if moved is not None and moved.shape == exact.shape and moved.layout is exact.layout
         ]
         dense = [move.detach() if move.layout is torch.strided else move.detach().to_dense() for move in differences]
@@ -140,7 +140,7 @@ class WideGradient(Position):
         return gradients[self.position] if self.position < len(gradients) else None
 
 
-def nudge(tree: Any, directions: torch.Generator, rounded_to: torch.dtype | None = None) -> Any:
+def perturb(tree: Any, directions: torch.Generator, rounded_to: torch.dtype | None = None) -> Any:
     """The tree with each element of its floating tensors moved up or down by one ULP of its dtype.
 
     If the call may round to a narrower dtype, `rounded_to` is that dtype, and its ULP is used. Tensors are moved in

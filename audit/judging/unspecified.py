@@ -66,8 +66,8 @@ def is_unspecified_mode(case: Case, position: int, mine: Sequence[Any], cpus: Se
     counts = (rows[:, :, None] == rows[:, None, :]).sum(-1).clamp(min=1)
     named = counts.gather(-1, indices[:, None])[:, 0]
     value_there = rows.gather(-1, indices[:, None])[:, 0]
-    is_there = (value_there == values) | (value_there.isnan() & values.isnan())
-    return bool((is_there & (named == counts.amax(-1)))[differs].all())
+    matches = (value_there == values) | (value_there.isnan() & values.isnan())
+    return bool((matches & (named == counts.amax(-1)))[differs].all())
 
 
 def is_factor_of_infinite(case: Case, position: int, mine: Sequence[Any], cpus: Sequence[Any]) -> bool:

@@ -262,7 +262,7 @@ def power(ulp: Ulp, input: Any, exponent: Any) -> Tensor | None:
     return torch.where(zero, 0, torch.complex(scale * turned.cos(), scale * turned.sin()))
 
 
-def of_other_zeros(overload: str) -> Model:
+def with_negated_zeros(overload: str) -> Model:
     """The model of a function that gets zero parts with the opposite sign."""
 
     def model(ulp: Ulp, input: Any, *args: Any) -> Tensor | None:
@@ -293,7 +293,7 @@ _CUT = (
 
 COMPLEX_FUNCTIONS = (
     Prediction("complex-powers-by-their-angle", {"aten::pow": power}, nan_is_any_non_finite=True),
-    Prediction("zeros-of-a-negated-number", {f"aten::{name}": of_other_zeros(name) for name in _CUT}),
+    Prediction("zeros-of-a-negated-number", {f"aten::{name}": with_negated_zeros(name) for name in _CUT}),
     Prediction("complex-arcsines-cancel", {"aten::asin": asin, "aten::acos": acos, "aten::atan": atan}),
     Prediction("complex-square-roots-cancel", {"aten::sqrt": sqrt, "aten::rsqrt": rsqrt, "aten::pow": root_as_power}),
     Prediction("complex-sinh-and-log1p-cancel", {"aten::sinh": sinh, "aten::log1p": log1p}),

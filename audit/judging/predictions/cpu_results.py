@@ -19,7 +19,7 @@ def put(ulp: Ulp, input: Tensor, index: Tensor, source: Tensor, accumulate: bool
     """Any of the values written to an element; for a sum beyond the dtype's range, any non-finite number."""
     places = index.flatten().remainder(input.numel())
     if not accumulate:
-        return _one_of(ulp, input, places, source)
+        return _put_one_of_duplicates(ulp, input, places, source)
     sizes = torch.zeros(input.numel(), dtype=torch.float64).index_add_(0, places, source.abs().double().flatten())
     sizes += input.abs().double().flatten()
     overflows = (sizes > torch.finfo(input.dtype).max) if input.is_floating_point() else sizes < 0
@@ -34,10 +34,10 @@ def index_put(
         return None
     number = torch.arange(input.numel()).view(input.shape)
     places = torch.ops.aten.index(number, indices)
-    return _one_of(ulp, input, places.flatten(), values.expand(places.shape))
+    return _put_one_of_duplicates(ulp, input, places.flatten(), values.expand(places.shape))
 
 
-def _one_of(ulp: Ulp, input: Tensor, places: Tensor, values: Tensor) -> Tensor:
+def _put_one_of_duplicates(ulp: Ulp, input: Tensor, places: Tensor, values: Tensor) -> Tensor:
     order = places.argsort(stable=True)
     named, counts = torch.unique_consecutive(places[order], return_counts=True)
     chosen = order[counts.cumsum(0) - counts + ulp.run % counts]
@@ -130,7 +130,7 @@ def bilinear_of_bytes(ulp: Ulp, input: Tensor, *sizes: Any) -> Tensor | None:
     return decomposition_table[torch.ops.aten.upsample_bilinear2d.default](input, *sizes)  # type: ignore[no-any-return]
 
 
-def nothing_added(ulp: Ulp, input: Any, other: Any, alpha: Any = 1) -> Tensor | None:
+def only_first_operand(ulp: Ulp, input: Any, other: Any, alpha: Any = 1) -> Tensor | None:
     """If `alpha` is zero, the result is the first operand."""
     if alpha != 0 or not isinstance(input, Tensor):
         return None
@@ -139,9 +139,9 @@ def nothing_added(ulp: Ulp, input: Any, other: Any, alpha: Any = 1) -> Tensor | 
     return input.to(dtype).expand(shape)
 
 
-def nothing_subtracted(ulp: Ulp, input: Any, other: Any, alpha: Any = 1) -> Tensor | None:
-    """As `nothing_added`, with the operands exchanged."""
-    return nothing_added(ulp, other, input, alpha)
+def only_second_operand(ulp: Ulp, input: Any, other: Any, alpha: Any = 1) -> Tensor | None:
+    """As `only_first_operand`, with the operands exchanged."""
+    return only_first_operand(ulp, other, input, alpha)
 
 
 def frequency_ignored(ulp: Ulp, *args: Any, **kwargs: Any) -> Tensor | None:
@@ -172,7 +172,7 @@ CPU_RESULTS = (
     ),
     Prediction(
         "nothing-times-the-second-operand",
-        {"aten::add": nothing_added, "aten::sub": nothing_added, "aten::rsub": nothing_subtracted},
+        {"aten::add": only_first_operand, "aten::sub": only_first_operand, "aten::rsub": only_second_operand},
     ),
     Prediction("frequency-ignored", {"aten::_embedding_bag_dense_backward": frequency_ignored}),
     Prediction(

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .prediction import Instead, Prediction, Ulp
+from .prediction import Prediction, ReplacedResult, Ulp
 
 _SUM, _MEAN, _MAX = 0, 1, 2
 # scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx
@@ -23,7 +23,7 @@ def bag_sizes(ulp: Ulp, weight: Tensor, indices: Tensor, offsets: Tensor, *rest:
     ends = torch.cat([offsets[1:], offsets.new_tensor([indices.numel()])])
     bags = zip(offsets.tolist(), ends.tolist(), strict=True)
     sizes = torch.tensor([int((indices[first:end] != padding).sum()) for first, end in bags], dtype=indices.dtype)
-    return None, None, sizes, None if mode == _MAX else Instead(indices.new_empty(0))
+    return None, None, sizes, None if mode == _MAX else ReplacedResult(indices.new_empty(0))
 
 
 def bags_in_rows(ulp: Ulp, weight: Tensor, indices: Tensor, offsets: Tensor, *rest: Any) -> tuple[Any, ...] | None:
@@ -39,7 +39,7 @@ def bags_in_rows(ulp: Ulp, weight: Tensor, indices: Tensor, offsets: Tensor, *re
     if sizes is None:
         return None
     read = _bags(*rows)
-    return ulp(output), read if bags.numel() else Instead(read), sizes[2], sizes[3] or maxima
+    return ulp(output), read if bags.numel() else ReplacedResult(read), sizes[2], sizes[3] or maxima
 
 
 def gradient(

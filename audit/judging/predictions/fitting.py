@@ -51,7 +51,7 @@ def fitting_predictions(trial: Trial, predictions: Sequence[Prediction]) -> dict
     if error is not None:
         fits[ROUNDING] = error
     called = _called(trial)
-    candidates = [prediction for prediction in predictions if prediction.concerns(called)]
+    candidates = [prediction for prediction in predictions if prediction.applies_to(called)]
     explaining = _Explaining(trial, comparisons)
     fits |= {prediction.name: 0.0 for prediction in candidates if explaining.explain([prediction])}
     if not fits.keys() - {ROUNDING} and len(candidates) > 1 and explaining.explain(candidates):

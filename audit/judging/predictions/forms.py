@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .prediction import Instead, Model, Prediction, Ulp
+from .prediction import Model, Prediction, ReplacedResult, Ulp
 
 aten = torch.ops.aten
 
@@ -19,13 +19,13 @@ def _of_no_complex_numbers(overload: str) -> Model:
         if not input.is_complex() or input.numel():
             return None
         result = getattr(aten, overload)(input, *args, **named)
-        variance = Instead((result[0] if isinstance(result, tuple) else result).to(input.dtype))
+        variance = ReplacedResult((result[0] if isinstance(result, tuple) else result).to(input.dtype))
         return (variance, None) if isinstance(result, tuple) else variance
 
     return model
 
 
-def dropout_backward(ulp: Ulp, grad_output: Tensor, mask: Tensor, scale: float) -> Tensor | Instead | None:
+def dropout_backward(ulp: Ulp, grad_output: Tensor, mask: Tensor, scale: float) -> Tensor | ReplacedResult | None:
     """The mask is read with the shape of the gradient; what follows a smaller mask in memory is unknown."""
     if mask.dtype is not torch.bool or mask.shape == grad_output.shape:
         return None
@@ -34,12 +34,12 @@ def dropout_backward(ulp: Ulp, grad_output: Tensor, mask: Tensor, scale: float) 
     kept = torch.cat([mask.flatten()[:size], behind]).view(grad_output.shape)
     result = torch.where(kept, grad_output * scale, 0)
     is_expanded = (result * mask).shape != result.shape
-    return Instead(result) if is_expanded else result
+    return ReplacedResult(result) if is_expanded else result
 
 
 def unique_dim(
     ulp: Ulp, input: Tensor, dim: int, sort: bool = True, inverse: bool = False, counts: bool = False
-) -> tuple[Instead, ...] | None:
+) -> tuple[ReplacedResult, ...] | None:
     """Rows with NaN come last, each by itself; the other rows are sorted. Outputs that were not requested are empty.
 
     On the CPU, comparisons with NaN leave the rows in no defined order, so that equal rows may not be merged.
@@ -57,7 +57,7 @@ def unique_dim(
     unique = ordered[begins].view(-1, *rows.shape[1:]).movedim(0, dim)
     empty = places.new_empty(0)
     back = torch.empty_like(places).scatter(0, order, places) if inverse else empty
-    return Instead(unique), Instead(back), Instead(places.bincount() if counts else empty)
+    return ReplacedResult(unique), ReplacedResult(back), ReplacedResult(places.bincount() if counts else empty)
 
 
 FORMS = (

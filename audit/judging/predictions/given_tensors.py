@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ...model.nested import leaves
 from .graphs import BATCH_NORMS
-from .prediction import InRows, Instead, Model, Prediction, Ulp
+from .prediction import ContiguousWrite, Model, Prediction, ReplacedResult, Ulp
 
 aten = torch.ops.aten
 # Whose output is written as if it were in rows.
@@ -44,13 +44,13 @@ def _in_rows(overload: str) -> Model:
     The output of a pooling backward is zero before.
     """
 
-    def model(ulp: Ulp, *args: Any, out: Tensor | None = None, **named: Any) -> InRows | None:
+    def model(ulp: Ulp, *args: Any, out: Tensor | None = None, **named: Any) -> ContiguousWrite | None:
         output: Tensor | None = named.pop("grad_input", out)
         if output is None:
             return None
         result: Tensor = getattr(aten, overload)(*args, **named)
         before = torch.zeros_like(output) if "_pool" in overload and overload.endswith("_backward") else output
-        return InRows(result, before) if result.shape == output.shape else None
+        return ContiguousWrite(result, before) if result.shape == output.shape else None
 
     return model
 
@@ -74,7 +74,7 @@ def _in_channels_last(overload: str) -> Model:
             return None
         result = ulp(getattr(aten, overload)(input, weight, None, *rest)[0])
         result = result if bias is None else result + bias.view(-1, 1, 1)
-        return InRows(result.to(input.dtype).movedim(1, -1), out), None, None
+        return ContiguousWrite(result.to(input.dtype).movedim(1, -1), out), None, None
 
     return model
 
@@ -122,7 +122,7 @@ def maxima_of_windows(
     ulp: Ulp, grad: Tensor, input: Tensor, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool, *rest: Any
 ) -> Tensor:
     """The maxima are searched again; the given indices are ignored."""
-    return _sent_back(grad, input, (kernel, stride, padding, dilation, ceil))
+    return _max_pool_backward(grad, input, (kernel, stride, padding, dilation, ceil))
 
 
 def maxima_of_adaptive_windows(ulp: Ulp, grad: Tensor, input: Tensor, indices: Tensor) -> Tensor | None:
@@ -132,10 +132,10 @@ def maxima_of_adaptive_windows(ulp: Ulp, grad: Tensor, input: Tensor, indices: T
         return None
     steps = [size // wanted for size, wanted in pairs]
     windows = [size - (wanted - 1) * step for (size, wanted), step in zip(pairs, steps, strict=True)]
-    return _sent_back(grad, input, (windows, steps, [0, 0], [1, 1], False))
+    return _max_pool_backward(grad, input, (windows, steps, [0, 0], [1, 1], False))
 
 
-def _sent_back(grad: Tensor, input: Tensor, geometry: tuple[Any, ...]) -> Tensor:
+def _max_pool_backward(grad: Tensor, input: Tensor, geometry: tuple[Any, ...]) -> Tensor:
     places = aten.max_pool2d_with_indices(input.contiguous(), *geometry)[1]
     zeros = torch.zeros_like(input, memory_format=torch.contiguous_format).flatten(-2)
     return zeros.scatter_add(-1, places.flatten(-2), grad.flatten(-2)).view(input.shape)
@@ -143,7 +143,7 @@ def _sent_back(grad: Tensor, input: Tensor, geometry: tuple[Any, ...]) -> Tensor
 
 def layer_norm(
     ulp: Ulp, input: Tensor, shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
-) -> tuple[Tensor, Instead, Instead] | None:
+) -> tuple[Tensor, ReplacedResult, ReplacedResult] | None:
     """The memory of weight and bias is read in the input's dtype; mean and rstd are returned in that dtype."""
     if all(parameter is None or parameter.dtype is input.dtype for parameter in (weight, bias)):
         return None
@@ -154,7 +154,7 @@ def layer_norm(
         return parameter.contiguous().flatten().view(input.dtype)[: parameter.numel()].view(parameter.shape)
 
     result, *moments = aten.native_layer_norm(input, shape, read(weight), read(bias), eps)
-    return result, *(Instead(moment.to(input.dtype)) for moment in moments)
+    return result, *(ReplacedResult(moment.to(input.dtype)) for moment in moments)
 
 
 def cholesky_ex(ulp: Ulp, input: Tensor, *, upper: bool = False, **named: Any) -> tuple[Tensor, Tensor] | None:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from .complex_functions import div
-from .prediction import Instead, Model, Prediction, Ulp
+from .prediction import Model, Prediction, ReplacedResult, Ulp
 
 # In ULP of the largest element: any element may be off by it, one that is zero also.
 ULPS = 8
@@ -43,7 +43,7 @@ def log_sigmoid_forward(ulp: Ulp, input: Tensor, *, out: Any = None, **given: An
     """min(x, 0) - log(1 + exp(-|x|)) with the strides of x; the buffer is empty, or unchanged if it is given."""
     result = input.clamp(max=0) - _log_of_one_plus_exp(ulp, -input.abs())
     if "buffer" not in given:
-        return Instead(result), Instead(input.new_empty(0))
+        return ReplacedResult(result), ReplacedResult(input.new_empty(0))
     buffer = given["buffer"]
     return result, None if isinstance(buffer, Tensor) and buffer.shape != input.shape else buffer
 
@@ -116,15 +116,15 @@ def asinh(ulp: Ulp, input: Tensor) -> Tensor | None:
     """log(z + sqrt(z^2 + 1)), which cancels for negative real parts; the root is off by a few ULP of its magnitude."""
     if not input.is_complex():
         return None
-    return ulp(ulp(input + _off_by_size(ulp, ulp(ulp(input * input, 2.0) + 1).sqrt())).log())
+    return ulp(ulp(input + _off_by_magnitude(ulp, ulp(ulp(input * input, 2.0) + 1).sqrt())).log())
 
 
 def tanh(ulp: Ulp, input: Tensor) -> Tensor | None:
     """The complex kernel is off by a few ULP of the magnitude, which second derivatives show."""
-    return _off_by_size(ulp, torch.tanh(input)) if input.is_complex() else None
+    return _off_by_magnitude(ulp, torch.tanh(input)) if input.is_complex() else None
 
 
-def _off_by_size(ulp: Ulp, values: Tensor) -> Tensor:
+def _off_by_magnitude(ulp: Ulp, values: Tensor) -> Tensor:
     ones = torch.ones(values.shape)
     return values + values.abs() * torch.complex(ulp(ones, 16.0) - 1, ulp(ones, 16.0) - 1)
 
@@ -268,8 +268,8 @@ def _of_32_bits(overload: str) -> Model:
         asked = dict(zip(names[1:], options, strict=False)) | named
         for place, name in enumerate(("return_inverse", "return_counts")[: len(others)]):
             if overload != "unique_dim" and not asked.get(name):
-                others[place] = Instead(torch.zeros((), dtype=torch.int64))
-        return Instead(values.long()), *others
+                others[place] = ReplacedResult(torch.zeros((), dtype=torch.int64))
+        return ReplacedResult(values.long()), *others
 
     return model
 
@@ -285,7 +285,7 @@ def _resized_by_one_factor(overload: str, before: int) -> Model:
     return model
 
 
-def small_beside(least: float, values: Tensor, right: Tensor, wide: Tensor) -> Tensor:
+def small_relative_to_largest(least: float, values: Tensor, right: Tensor, wide: Tensor) -> Tensor:
     """Which finite elements are off by at most a few ULP of the largest element, or of `least` if that is more."""
     differing = (values - right).abs().double()
     largest = torch.where(right.isfinite(), right, 0).abs().max().clamp(min=least) if right.numel() else right.abs()
@@ -348,10 +348,10 @@ GRAPHS = (
         "unique-of-32-bits",
         {f"aten::{name}": _of_32_bits(name) for name in UNIQUES},
     ),
-    Prediction("small-beside-one", where=partial(small_beside, 1), with_calls=IN_STEPS),
+    Prediction("small-beside-one", where=partial(small_relative_to_largest, 1), with_calls=IN_STEPS),
     Prediction("integers-between-floats", {"aten::linspace": linspace}),
     Prediction(
         "resized-by-one-factor", {f"aten::{name}": _resized_by_one_factor(name, n) for name, n in RESIZED.items()}
     ),
-    Prediction("small-beside-the-largest", where=partial(small_beside, 0), with_calls=TRANSFORMS),
+    Prediction("small-beside-the-largest", where=partial(small_relative_to_largest, 0), with_calls=TRANSFORMS),
 )

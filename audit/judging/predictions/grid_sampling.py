@@ -60,7 +60,7 @@ def grid_gradients(
     if mode == NEAREST:
         at = _as_int32(_padded(places, sizes, padding, aligned).round())
         _add_at(of_input, at, sizes, grad.float())
-        return _wanted(of_input.view(input.shape).to(input.dtype), of_grid.to(grid.dtype), mask)
+        return _requested_gradients(of_input.view(input.shape).to(input.dtype), of_grid.to(grid.dtype), mask)
     places, factors = _padded_with_factors(places, sizes, padding, aligned)
     first = _as_int32(places.floor())
     for corner in product((0, 1), repeat=len(sizes)):
@@ -73,10 +73,10 @@ def grid_gradients(
             others = torch.cat([shares[..., :dim], shares[..., dim + 1 :]], -1).prod(-1)
             share = (products * others[:, None]).sum(1) * (1 if far else -1)
             of_grid[..., dim] += torch.where(inside.all(-1), ulp(share), 0)
-    return _wanted(of_input.view(input.shape).to(input.dtype), (of_grid * factors).to(grid.dtype), mask)
+    return _requested_gradients(of_input.view(input.shape).to(input.dtype), (of_grid * factors).to(grid.dtype), mask)
 
 
-def _wanted(of_input: Tensor, of_grid: Tensor, mask: list[bool]) -> list[Tensor]:
+def _requested_gradients(of_input: Tensor, of_grid: Tensor, mask: list[bool]) -> list[Tensor]:
     return [gradient for gradient, wanted in zip((of_input, of_grid), mask, strict=True) if wanted]
 
 

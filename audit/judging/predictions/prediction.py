@@ -53,15 +53,16 @@ class Ulp:
         return values * (1 + torch.finfo(values.dtype).eps * ulps * signs).to(values.dtype)
 
 
-# Gets `Ulp` and the arguments of the call, given outputs only if it has a parameter `out`. Returns a tensor, `InRows`
-# or `Instead` for each tensor that the overload returns or, if it returns none, writes to; None where it says nothing.
+# Gets `Ulp` and the arguments of the call, given outputs only if it has a parameter `out`. Returns a tensor,
+# `ContiguousWrite` or `ReplacedResult` for each tensor that the overload returns or, if it returns none, writes to;
+# None where it says nothing.
 Model = Callable[..., Any]
 # Gets the device's result, the CPU's and the one in float64. Returns which elements may differ as they do.
 Where = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 @dataclass(frozen=True)
-class InRows:
+class ContiguousWrite:
     """A result that is written as if a given output were contiguous, whatever its strides.
 
     Attributes:
@@ -79,7 +80,7 @@ class InRows:
 
 
 @dataclass(frozen=True)
-class Instead:
+class ReplacedResult:
     """Replaces the CPU's result by one of a different shape or dtype. For integers only shape and dtype count."""
 
     values: Tensor
@@ -127,7 +128,7 @@ class Prediction:
                 library.impl(name, function, "AutogradCPU")
             yield
 
-    def concerns(self, called: set[str]) -> bool:
+    def applies_to(self, called: set[str]) -> bool:
         """Whether it applies to a case that called these overloads (without their suffixes)."""
         of_any = self.without_calls or (self.where is not None and not self.with_calls)
         return of_any or bool(called & (self.with_calls | set(self.models)))
@@ -173,9 +174,9 @@ class Calls(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self.modelled |= modelled is not None
             others: dict[int, Tensor] = {}
             for tensor, values in zip(tensors, () if modelled is None else leaves(modelled), strict=False):
-                if isinstance(values, InRows):
+                if isinstance(values, ContiguousWrite):
                     values.write(tensor)
-                elif isinstance(values, Instead):
+                elif isinstance(values, ReplacedResult):
                     is_given = any(tensor is argument for argument in kwargs.values())
                     if is_given and tensor.dtype is values.values.dtype:
                         tensor.resize_(values.values.shape).copy_(values.values)

@@ -21,7 +21,7 @@ def _dims(input: Tensor, dim: Any) -> tuple[int, ...]:
     return (dim,) if isinstance(dim, int) else tuple(dim)
 
 
-def norm_of_numbers(
+def infinity_norm_without_nan(
     ulp: Ulp, input: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor | None:
     """For an infinite `ord`, the largest or smallest magnitude, ignoring NaN."""
@@ -57,7 +57,7 @@ def renorm(ulp: Ulp, input: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor | 
 def renorm_of_numbers(ulp: Ulp, input: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor | None:
     """Each slice is scaled by its norm for an infinite p, which ignores NaN."""
     others = [other for other in range(input.dim()) if other != dim % input.dim()]
-    norm = norm_of_numbers(ulp, input, float(p), others, True)
+    norm = infinity_norm_without_nan(ulp, input, float(p), others, True)
     return None if norm is None else input * torch.where(norm > maxnorm, maxnorm / ulp(norm + 1e-7), 1.0)
 
 
@@ -265,8 +265,8 @@ REDUCTIONS = (
     Prediction(
         "norm-loses-nan",
         {
-            "aten::linalg_vector_norm": norm_of_numbers,
-            "aten::norm": norm_of_numbers,
+            "aten::linalg_vector_norm": infinity_norm_without_nan,
+            "aten::norm": infinity_norm_without_nan,
             "aten::renorm": renorm_of_numbers,
         },
     ),

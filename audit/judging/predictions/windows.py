@@ -34,7 +34,7 @@ def _in_windows_of_one_size(pool: Pool, input: Tensor, output_size: Sequence[int
     return pool(input, windows, steps)
 
 
-def max_pool(pool: Pool) -> Model:
+def max_pool_by_greater_than(pool: Pool) -> Model:
     """The model of a max pool that compares with `>`: a NaN counts only if it is the first element of its window."""
 
     def model(ulp: Ulp, input: Tensor, *geometry: Any, **keywords: Any) -> Any:
@@ -56,7 +56,7 @@ def _pooled(pool: Pool, input: Tensor, *geometry: Any, **keywords: Any) -> tuple
 
 
 def skipping_in_equal_windows(ulp: Ulp, input: Tensor, output_size: Sequence[int]) -> Any:
-    """As `max_pool`, if the input's sizes are divisible by the output's."""
+    """As `max_pool_by_greater_than`, if the input's sizes are divisible by the output's."""
     divide = all(size % wanted == 0 for size, wanted in zip(input.shape[-2:], output_size, strict=True) if wanted)
     return adaptive_max_pool2d(ulp, input, output_size) if divide and input.isnan().any() else None
 
@@ -79,8 +79,8 @@ WINDOWS = (
     Prediction(
         "max-pool-skips-nan",
         {
-            "aten::max_pool2d_with_indices": max_pool(MAX_POOL2D),
-            "aten::max_pool3d_with_indices": max_pool(torch.ops.aten.max_pool3d_with_indices),
+            "aten::max_pool2d_with_indices": max_pool_by_greater_than(MAX_POOL2D),
+            "aten::max_pool3d_with_indices": max_pool_by_greater_than(torch.ops.aten.max_pool3d_with_indices),
             "aten::adaptive_max_pool2d": skipping_in_equal_windows,
         },
     ),

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from mpsmith.audit.judging.execution import execute, gradients
-from mpsmith.audit.judging.reference import WideGradient, WideOutput, WideRuns, nudge
+from mpsmith.audit.judging.reference import WideGradient, WideOutput, WideRuns, perturb
 from mpsmith.audit.judging.transfer import move
 from mpsmith.audit.judging.uninitialised_memory import reads_uninitialised_memory
 from mpsmith.audit.model.case import Case
@@ -63,9 +63,9 @@ def test_moves_that_cancel_out_are_outvoted_by_others() -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.complex64])
-def test_a_nudge_is_a_unit_in_the_last_place(dtype: torch.dtype) -> None:
+def test_a_perturbation_is_a_unit_in_the_last_place(dtype: torch.dtype) -> None:
     x = torch.tensor([1.0, -3.0, 0.0]).to(dtype)
-    moved = nudge((x, 3, torch.tensor([7])), torch.Generator().manual_seed(1))
+    moved = perturb((x, 3, torch.tensor([7])), torch.Generator().manual_seed(1))
     relative = ((moved[0] - x).abs() / x.abs().clamp(min=1e-30))[:2]
     assert torch.allclose(relative.double(), torch.full((2,), torch.finfo(dtype).eps, dtype=torch.float64))
     assert moved[0][2] == 0
@@ -100,8 +100,8 @@ def test_gradients_of_unused_inputs_are_none() -> None:
 
 def test_the_inputs_move_eight_times() -> None:
     runs = runs_of(Case(torch.neg, (torch.ones(2),)))
-    assert len(runs.nudged(8)) == 8
-    moved = torch.stack([run.outputs[0] for run in runs.nudged(8)])
+    assert len(runs.perturbed(8)) == 8
+    moved = torch.stack([run.outputs[0] for run in runs.perturbed(8)])
     assert len({tuple(row.tolist()) for row in moved}) > 2, "each time in other directions"
 
 
@@ -111,7 +111,7 @@ def test_every_run_starts_from_the_same_seed_in_float64_and_leaves_the_default_d
     case = Case(lambda x: dtypes.append(torch.tensor(1.0).dtype) or x, (torch.ones(2),))
     runs = WideRuns(case, [], lambda: seeds.append(torch.get_default_dtype()))
     assert runs.exact is not None
-    assert len(runs.nudged(8)) == len(seeds) - 1 == 8
+    assert len(runs.perturbed(8)) == len(seeds) - 1 == 8
     assert set(dtypes) == {torch.float64}
     assert torch.get_default_dtype() is torch.float32
 
@@ -123,7 +123,7 @@ def test_the_exact_run_has_the_cotangents_as_they_are_and_moved_runs_have_moved_
     (exact,) = runs.gradients(runs.exact)
     assert exact is not None
     assert exact.item() == 3 * torch.tensor(0.1).double().item()
-    (moved,) = runs.gradients(runs.nudged(8)[0])
+    (moved,) = runs.gradients(runs.perturbed(8)[0])
     assert moved is not None
     assert moved.item() != exact.item()
     assert moved.item() == pytest.approx(exact.item(), rel=1e-6)
@@ -174,13 +174,13 @@ def test_sparse_results_have_a_dense_sensitivity() -> None:
     assert sensitivity.tolist() == [torch.finfo(torch.float32).eps] * 2
 
 
-def test_a_nudge_goes_up_or_down_by_the_narrower_dtypes_unit_and_stays_a_leaf() -> None:
+def test_a_perturbation_goes_up_or_down_by_the_narrower_dtypes_unit_and_stays_a_leaf() -> None:
     x = torch.ones(1000, requires_grad=True)
-    moved = nudge(x, torch.Generator().manual_seed(1), torch.float16)
+    moved = perturb(x, torch.Generator().manual_seed(1), torch.float16)
     eps = torch.finfo(torch.float16).eps
     assert set(moved.tolist()) == {1 - eps, 1 + eps}
     assert moved.requires_grad
-    sparse = nudge(torch.eye(2).to_sparse(), torch.Generator().manual_seed(1))
+    sparse = perturb(torch.eye(2).to_sparse(), torch.Generator().manual_seed(1))
     assert sparse.layout is torch.sparse_coo
     single = torch.finfo(torch.float32).eps
     assert set(sparse._values().tolist()) <= {1 - single, 1 + single}
@@ -188,12 +188,12 @@ def test_a_nudge_goes_up_or_down_by_the_narrower_dtypes_unit_and_stays_a_leaf() 
 
 def test_numbers_are_moved_where_there_is_no_tensor_to_move() -> None:
     directions = torch.Generator().manual_seed(1)
-    moved = nudge(((1.0, 3, True), {"step": -2.0}), directions)
+    moved = perturb(((1.0, 3, True), {"step": -2.0}), directions)
     eps = torch.finfo(torch.float32).eps
     assert moved[0][0] in (1 - eps, 1 + eps)
     assert moved[0][1:] == (3, True)
     assert moved[1]["step"] in (-2 - 2 * eps, -2 + 2 * eps)
-    assert nudge((torch.ones(2), 1.0), directions)[1] == 1.0
+    assert perturb((torch.ones(2), 1.0), directions)[1] == 1.0
 
 
 def test_more_moves_are_other_moves() -> None:
