@@ -125,7 +125,7 @@ def _as_json(measured: Sequence[MeasuredRelease]) -> dict[str, Any]:
 def _as_text(measured: Sequence[MeasuredRelease]) -> str:
     from tabulate import tabulate
 
-    runnable = [release for release in measured if not release.cannot]
+    runnable = [release for release in measured if not release.error]
     rows = [
         (shown.defect.number, shown.defect.title, *(release.shown[at].outcome.verdict.value for release in runnable))
         for at, shown in enumerate(runnable[0].shown)
@@ -136,7 +136,7 @@ def _as_text(measured: Sequence[MeasuredRelease]) -> str:
         *(f"{release.release}{' overlay' * release.overlay}" for release in runnable),
     ]
     lines = [tabulate(rows, headers=headers)]
-    lines += [f"torch {release.release}: {release.cannot}" for release in measured if release.cannot]
+    lines += [f"torch {release.release}: {release.error}" for release in measured if release.error]
     lines += [
         f"{shown.defect.number} showed {shown.outcome.verdict.value}, not {shown.defect.verdict.value}:"
         f" {shown.outcome.reason}".rstrip(": ")

@@ -76,7 +76,7 @@ def _lines(replayed: Replayed) -> Iterator[str]:
         inner_call = recorded.at_fault
         yield f"at fault: {inner_call.overload}{inner_call.call}: {inner_call.message}"
     if replayed.replay is None:
-        yield f"now:      {replayed.verdict} {replayed.death}"
+        yield f"now:      {replayed.verdict} {replayed.worker_exit}"
         return
     outcome = replayed.replay.outcome
     if replayed.replay.compiled is not None:

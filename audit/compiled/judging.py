@@ -59,7 +59,7 @@ def compiled_call(
         if call.raised is not None and (fault := fault_of_this_machine(call.raised)):
             raise fault
         compiled = _first_outcome(lowering, call, outcome)
-        if checked and compiled.verdict.lowered and lowering.threads_meet:
+        if checked and compiled.verdict.lowered and lowering.threads_share_memory:
             compiled = _checked(compiled, call.case, recorder, seed, label)
     compiled = replace(compiled, breaks=lowering.breaks, recompilations=lowering.recompilations)
     if compiled.verdict.is_right and lowering.graphs == 0 and lowering.breaks:

@@ -21,7 +21,7 @@ _BOOKKEEPING = frozenset(
 )
 HOST_KERNEL = "C++ of Inductor's for the CPU"
 # The code of reductions, atomics and additions to memory: only there do threads communicate.
-_THREADS_MEET = re.compile(r"threadgroup|simd_|atomic|\] \+= ")
+_SHARED_MEMORY = re.compile(r"threadgroup|simd_|atomic|\] \+= ")
 # How a generator writes a kernel into the code of a graph; the second form up to torch 2.11.
 _METAL = re.compile(
     r"(?:async_compile\.metal\('\w+', |compile_mps_shader\()(?P<quotes>'''|\"{3})(?P<source>.*?)(?P=quotes)", re.DOTALL
@@ -54,9 +54,9 @@ class Lowering:
         return "\n".join(self.sources)
 
     @property
-    def threads_meet(self) -> bool:
+    def threads_share_memory(self) -> bool:
         """Whether threads of a generated kernel read what other threads write, so that their order may matter."""
-        return _THREADS_MEET.search(self.source) is not None
+        return _SHARED_MEMORY.search(self.source) is not None
 
 
 @contextmanager

@@ -33,7 +33,7 @@ def matching(pattern: str, names: Iterable[str]) -> set[str]:
     wanted = pattern.removeprefix("aten::")
     matches = {name for spelling in _also_written(wanted, names) for name in _spelled(names, spelling)}
     if not matches or pattern.startswith("aten::"):
-        matches |= _reaching(wanted, names)
+        matches |= _groups_of_overload(wanted, names)
     if not matches:
         spellings = {form for name in names for form in _spellings(name)}
         hint = near(wanted, spellings, "`mpsmith coverage --operators` lists all operators")
@@ -56,7 +56,7 @@ def _spelled(names: set[str], pattern: str) -> set[str]:
     return {name for name in names if any(fnmatch.fnmatchcase(form, pattern) for form in _spellings(name))}
 
 
-def _reaching(wanted: str, names: set[str]) -> set[str]:
+def _groups_of_overload(wanted: str, names: set[str]) -> set[str]:
     """The groups that name no overload and whose operator is that of the overload `wanted`, or is implemented by it.
 
     `aten::_softmax` implements softmax, `aten::gelu_backward` the gradient of gelu.

@@ -128,17 +128,17 @@ class HostCode:
         macos: the version of macOS that it sees.
         drain_work: returns what its kernels did besides encoding commands since the last call.
         work: the sum of these over the executed cases, without calls that only explain a case.
-        answered: returns how many graphs of the stand-in for MPSGraph ran here; for a wheel, how many calls its process
-            answered, which run graphs, launch kernels, raise, or have nothing to compute.
+        count_completed: returns how many graphs of the stand-in for MPSGraph ran here; for a wheel, how many calls its
+            process completed, which run graphs, launch kernels, raise, or have nothing to compute.
         stood_in: returns how many calls the simulated device's stand-ins answered instead.
         drain_kernels: returns the kernels of a wheel that were launched since the last call.
-        before: the counts of launched kernels, of `answered` and of `stood_in` when the case began.
+        before: the counts of launched kernels, of `count_completed` and of `stood_in` when the case began.
     """
 
     built: TreeBuild
     macos: str = NEWEST_MACOS
     drain_work: Callable[[], dict[str, HostWork]] = dict
-    answered: Callable[[], int] = int
+    count_completed: Callable[[], int] = int
     stood_in: Callable[[], int] = int
     drain_kernels: Callable[[], list[str]] = list
     before: tuple[int, int, int] = (0, 0, 0)
@@ -174,13 +174,13 @@ class HostCode:
         from ...simulator.upstream.host_work import joined
 
         self.work = joined(self.work, self.drain_work())
-        launched, answered, stood_in = (now - before for now, before in zip(self._now(), self.before, strict=True))
-        return Grade.HOST_CODE if (launched or answered) and not stood_in and not outcome.fallbacks else None
+        launched, completed, stood_in = (now - before for now, before in zip(self._now(), self.before, strict=True))
+        return Grade.HOST_CODE if (launched or completed) and not stood_in and not outcome.fallbacks else None
 
     def _now(self) -> tuple[int, int, int]:
         from ...simulator.objc.bridge import launches
 
-        return launches(), self.answered(), self.stood_in()
+        return launches(), self.count_completed(), self.stood_in()
 
 
 def load_host_code(folder: str, macos: str | None, device: MpsDevice) -> HostCode:
@@ -222,5 +222,5 @@ def _load_wheel(built: TreeBuild, macos: str) -> HostCode:
 
     kernels = WheelKernels(start, [name.removeprefix("aten::") for name in built.overloads])
     kernels.install()
-    answered, stood_in = (lambda: kernels.answered), (lambda: kernels.stood_in.total())
-    return HostCode(built, macos, kernels.drain_work, answered, stood_in, kernels.drain_kernels)
+    completed, stood_in = (lambda: kernels.completed_calls), (lambda: kernels.stood_in.total())
+    return HostCode(built, macos, kernels.drain_work, completed, stood_in, kernels.drain_kernels)

@@ -195,14 +195,14 @@ class IsolatedExecution:
         if not left or expired.exitcode == RECYCLED:
             return tuple(left)
         if expired.exitcode == DEVICE_LOST:
-            return (self._after_lost_device(left[0], expired), *left[1:])
+            return (self._rerun_after_lost_device(left[0], expired), *left[1:])
         task = left[0]
         strikes[task.group] = strikes.get(task.group, 0) + 1
         again = self._record_exit(pool, task, expired, strikes[task.group])
         progress.advance(1, group_done=not again, crashed=True)
         return tuple(left if again else left[1:])
 
-    def _after_lost_device(self, task: Task, expired: ProcessExpired) -> Task:
+    def _rerun_after_lost_device(self, task: Task, expired: ProcessExpired) -> Task:
         """The rest of a group whose worker lost its device; each case's row is now written at once, to find the fault.
 
         That case is judged alone in a new process. If the device is lost there, too, the case is a crash.

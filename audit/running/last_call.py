@@ -21,11 +21,11 @@ def note(descriptor: int, overload: str, call: str) -> None:
     os.ftruncate(descriptor, len(text))
 
 
-def read(path: Path, death: WorkerExit) -> AtFault | None:
+def read(path: Path, worker_exit: WorkerExit) -> AtFault | None:
     """The call that ended a worker; None if the worker ended outside of a call."""
     try:
         overload, _, call = path.read_text(errors="replace").partition("\n")
     except FileNotFoundError:
         return None
-    message = "does not return" if death.timed_out else f"ends the process: {death}"
+    message = "does not return" if worker_exit.timed_out else f"ends the process: {worker_exit}"
     return AtFault(overload, call, message) if overload else None

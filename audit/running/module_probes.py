@@ -57,8 +57,8 @@ def probe_module(
         try:
             row: ModuleRow = pool.schedule(_at_risk, args=(timeout, probed, name, packages)).result()
         except ProcessExpired as expired:
-            death = exit_of(expired, scratch)
-            detail = "does not come back in time" if death.timed_out else f"ends the process: {death}"
+            worker_exit = exit_of(expired, scratch)
+            detail = "does not come back in time" if worker_exit.timed_out else f"ends the process: {worker_exit}"
             row = ModuleRow(name, ModuleStatus.FAILS, detail)
             lost_worker = True
         store.add_module_row(run.id, row)

@@ -28,14 +28,14 @@ class Replayed:
     run: Run
     recorded: StoredCase
     replay: Replay | None
-    death: WorkerExit | None = None
+    worker_exit: WorkerExit | None = None
 
     @property
     def verdict(self) -> str:
         """The verdict of this execution."""
         if self.replay is not None:
             return self.replay.outcome.verdict.value
-        return "timeout" if self.death is not None and self.death.timed_out else "crash"
+        return "timeout" if self.worker_exit is not None and self.worker_exit.timed_out else "crash"
 
 
 def replay_case(path: Path, name: str, timeout: float) -> Replayed:
@@ -47,7 +47,7 @@ def replay_case(path: Path, name: str, timeout: float) -> Replayed:
     try:
         return Replayed(run, case, _in_a_worker(path, run, case, timeout, worker.replay))
     except WorkerDiedError as died:
-        return Replayed(run, case, None, died.death)
+        return Replayed(run, case, None, died.worker_exit)
 
 
 def script_of_case(path: Path, name: str, timeout: float) -> str:
@@ -65,9 +65,9 @@ def script_of_case(path: Path, name: str, timeout: float) -> str:
 class WorkerDiedError(Exception):
     """The case ended its process; the message says how."""
 
-    def __init__(self, death: WorkerExit) -> None:
-        super().__init__(str(death))
-        self.death = death
+    def __init__(self, worker_exit: WorkerExit) -> None:
+        super().__init__(str(worker_exit))
+        self.worker_exit = worker_exit
 
 
 def _recorded(path: Path, name: str) -> tuple[Run, StoredCase]:

@@ -28,7 +28,7 @@ from .one_case import announce, judged
 from .predicting import predictions_of
 from .rerun_budget import rerun_limits_of_group
 from .worker_exit import at_risk
-from .worker_limits import holds_too_much
+from .worker_limits import exceeds_memory_limit
 from .worker_setup import Worker, current_worker
 from .worker_tasks import MAKING_SAMPLES, ON_DEVICE, AuditPlan, Marker, Replay, Task
 
@@ -91,7 +91,7 @@ def run_groups(tasks: Sequence[Task]) -> list[int]:
     executed = [run_group(task) for task in tasks]
     if health is not None:
         health.recycle_if_full(sum(executed))
-    elif holds_too_much():
+    elif exceeds_memory_limit():
         os._exit(RECYCLED)
     return executed
 

@@ -40,7 +40,7 @@ def resident_bytes() -> int:
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
-def holds_too_much() -> bool:
+def exceeds_memory_limit() -> bool:
     """Whether this process holds more memory than a worker may, after glibc has returned its free pages."""
     if resident_bytes() > MOST_RESIDENT and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:
         trim(0)

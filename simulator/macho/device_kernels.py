@@ -50,7 +50,7 @@ class WheelKernels:
     Attributes:
         overloads: without namespace, those that the process computes.
         stood_in: how many calls ran the device's stand-in, by overload and reason.
-        answered: how many calls the process computed or refused with an error.
+        completed_calls: how many calls the process computed or refused with an error.
         lock: held by the thread whose call the process computes, until its results are copied.
     """
 
@@ -60,7 +60,7 @@ class WheelKernels:
         self._registered = frozenset(registered)
         self.overloads: frozenset[str] = frozenset()
         self.stood_in: Counter[tuple[str, str]] = Counter()
-        self.answered = 0
+        self.completed_calls = 0
         self.lock = RLock()
         self._launched: dict[str, None] = {}
         self._work: dict[str, HostWork] = {}
@@ -74,7 +74,7 @@ class WheelKernels:
             raise SimulatorError("the wheel's host code runs under the simulated mps device, which is not loaded here")
         prepare_wrapped_numbers()
         registrations = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
-        answered = set()
+        installed = set()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # kernels are replaced on purpose
             wanted = (self._registered | _COMPOSITE) & set(kernel_plan.plan(profile).native) - _OF_DEVICE
@@ -84,9 +84,9 @@ class WheelKernels:
                 if not any(_alias(result) and not result.alias_info.is_write for result in operator._schema.returns):
                     kernel = _Kernel(operator, overload, self)
                     registrations.impl(operator, kernel, "MPS", with_keyset=True, allow_override=True)  # type: ignore[no-untyped-call]
-                    answered.add(overload)
+                    installed.add(overload)
         self._registrations = registrations  # lasts as long as this object
-        self.overloads = frozenset(answered)
+        self.overloads = frozenset(installed)
 
     def compute(self, overload: str, arguments: Sequence[Any], state: Any = None) -> Computed:
         """Compute a call, as `HostProcess.compute`.
@@ -98,7 +98,7 @@ class WheelKernels:
         try:
             computed = self._process.compute(f"aten::{overload}", *arguments, state=state)
         except OperatorError as error:
-            self.answered += not _is_lacking(error)
+            self.completed_calls += not _is_lacking(error)
             self._launched.update(dict.fromkeys(_FAULT.findall(str(error))))
             raise
         except MachOError:
@@ -108,7 +108,7 @@ class WheelKernels:
         except BaseException:  # the process and this one no longer agree on whose turn it is
             self.close()
             raise
-        self.answered += 1
+        self.completed_calls += 1
         self._launched.update(dict.fromkeys(launch.kernel for launch in computed.trace.launches))
         self._work = joined(self._work, computed.work)
         return computed

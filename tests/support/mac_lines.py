@@ -26,7 +26,7 @@ FOLDERS = ("audit", "cli", "kernels", "registry", "reports", "scaffold", "simula
 MODULES: dict[str, tuple[str, ...]] = {
     "audit/running/canary.py": (),
     "audit/running/device_health.py": (),
-    "audit/running/isolated.py": ("_run_each_alone", "_after_lost_device"),
+    "audit/running/isolated.py": ("_run_each_alone", "_rerun_after_lost_device"),
     "reports/evidence/machine.py": ("is_virtual", "_mac_facts", "_gpu_cores"),
     "reports/evidence/preflight.py": (),
     "reports/evidence/preflight_steps.py": (),

@@ -81,7 +81,7 @@ def names_in(module: Path) -> frozenset[str]:
     return frozenset(names)
 
 
-def is_there(dotted: str) -> bool:
+def exists(dotted: str) -> bool:
     """Whether a dotted name, with or without `mpsmith.`, is a module, or a name in one."""
     parts = dotted.removeprefix("mpsmith.").split(".")
     here = ROOT
@@ -100,7 +100,7 @@ def is_there(dotted: str) -> bool:
 
 def missing_names(text: str) -> list[str]:
     """The dotted names of modules, and of what is in them, that are not there, but in fenced programs."""
-    return [name for name in DOTTED.findall(FENCED.sub("", text)) if not is_there(name) and not is_file_name(name)]
+    return [name for name in DOTTED.findall(FENCED.sub("", text)) if not exists(name) and not is_file_name(name)]
 
 
 def is_file_name(name: str) -> bool:
@@ -125,7 +125,7 @@ def test_names_in_docstrings_and_comments_exist() -> None:
 
 
 def missing_imports(source: str, folder: tuple[str, ...]) -> list[str]:
-    return [f"line {line}: {name}" for line, name in imports_of(source, folder) if not is_there(name)]
+    return [f"line {line}: {name}" for line, name in imports_of(source, folder) if not exists(name)]
 
 
 def test_imports_of_tests_exist() -> None:

@@ -79,9 +79,9 @@ def _observed(
                 try:
                     observation = NetworkObservation.from_json(future.result())
                 except ProcessExpired as expired:
-                    death = exit_of(expired, scratch)
-                    outcome = NetworkOutcome.timeout if death.timed_out else NetworkOutcome.died
-                    reason = f"more than {options.timeout:g} s of processor time" if death.timed_out else str(death)
+                    ended = exit_of(expired, scratch)
+                    outcome = NetworkOutcome.timeout if ended.timed_out else NetworkOutcome.died
+                    reason = f"more than {options.timeout:g} s of processor time" if ended.timed_out else str(ended)
                     observation = NetworkObservation(network.name, mode, outcome, reason)
                 yield network, observation
 

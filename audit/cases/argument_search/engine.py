@@ -147,7 +147,7 @@ class _Search:
             for t in batch
         }
         futures = {name: self._try(attempt) for name, attempt in attempts.items()}
-        tried = {name: self._settled(attempts[name], future) for name, future in futures.items()}
+        tried = {name: self._attempt_result(attempts[name], future) for name, future in futures.items()}
         verified = self._verify({name: outcome.calls for name, outcome in tried.items()})
         for name, outcome in tried.items():
             unsound = {mark(c) for i, c in enumerate(outcome.calls) if not verified[name][i, c["dtype"]]}
@@ -161,7 +161,7 @@ class _Search:
     def _try(self, attempt: Attempt) -> Any:
         return self._trying.schedule(_attempt, args=(attempt,))
 
-    def _settled(self, attempt: Attempt, future: Any) -> Tried:
+    def _attempt_result(self, attempt: Attempt, future: Any) -> Tried:
         """The result of an attempt. If a call ends the process, try again without that call."""
         saved: list[Call] = []
         crashes: list[str] = []

@@ -190,7 +190,7 @@ class FromTwoThreads(_Repetition):
         calls_made = [0, 0]
         both_are_there = Barrier(2)  # on a busy machine the first could be through before the other begins
 
-        def goes_on(thread: int, calls: int) -> bool:
+        def keep_calling(thread: int, calls: int) -> bool:
             calls_made[thread] = calls
             return min(calls_made) < CALLS_OF_A_THREAD and calls < MOST_CALLS_OF_A_THREAD
 
@@ -198,7 +198,7 @@ class FromTwoThreads(_Repetition):
             both_are_there.wait()
             try:
                 with switching_threads():
-                    return repeated(lambda: self._run(inputs), expected[thread], lambda calls: goes_on(thread, calls))
+                    return repeated(lambda: self._run(inputs), expected[thread], partial(keep_calling, thread))
             finally:
                 calls_made[thread] = CALLS_OF_A_THREAD  # the other one need not wait for more
 
@@ -220,11 +220,11 @@ class ManyTimes(_Repetition):
         return [own, repeated(lambda: self._run(first), own, lambda calls: calls < REPETITIONS)]
 
 
-def repeated(call: Callable[[], Any], own: Any, goes_on: Callable[[int], bool]) -> str:
-    """Whether calls all give what the first one gave; `goes_on` says after how many of them there is one more."""
+def repeated(call: Callable[[], Any], own: Any, keep_calling: Callable[[int], bool]) -> str:
+    """Whether calls all give what the first one gave; `keep_calling` says after how many of them there is one more."""
     expected = on_host(own)
     calls = 0
-    while goes_on(calls):
+    while keep_calling(calls):
         if not all(map(_alike, on_host(call()), expected)):
             return "a later call gives another result"
         calls += 1

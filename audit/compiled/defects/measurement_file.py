@@ -61,7 +61,7 @@ def kept(measured: MeasuredRelease) -> StoredRelease:
         )
         for measurement in measured.shown
     }
-    return StoredRelease(measured.release, measured.overlay, measured.cannot, shown)
+    return StoredRelease(measured.release, measured.overlay, measured.error, shown)
 
 
 def _faulty_stage(shown: Shown) -> str:

@@ -29,7 +29,7 @@ class Shown:
     outcome: CompiledOutcome
 
     @property
-    def is_there(self) -> bool:
+    def has_defect(self) -> bool:
         """Whether the defect shows: the result is not right."""
         return not self.outcome.verdict.is_right
 
@@ -47,13 +47,13 @@ class MeasuredRelease:
         release: whose code generator was used.
         overlay: whether it replaced the installed generator.
         shown: one for each defect; empty if the generator does not work with the installed Inductor.
-        cannot: why it does not work, or "".
+        error: why it does not work, or "".
     """
 
     release: str
     overlay: bool
     shown: tuple[Shown, ...] = ()
-    cannot: str = ""
+    error: str = ""
 
 
 def show(defect: Defect, recorder: FallbackRecorder) -> Shown:
@@ -84,4 +84,4 @@ def measure(
         with overlaid(generator_of(release)) if overlay else nullcontext():
             return MeasuredRelease(release, overlay, tuple(show(defect, recorder) for defect in defects))
     except OverlayError as error:
-        return MeasuredRelease(release, overlay, cannot=str(error))
+        return MeasuredRelease(release, overlay, error=str(error))

@@ -74,8 +74,8 @@ class RangeFile(io.RawIOBase):
         return filled
 
     def _fetch(self, wanted: int) -> None:
-        goes_on = self._position == self._piece_start + len(self._piece) and bool(self._piece)
-        self._next_size = min(2 * self._next_size, LARGEST_REQUEST) if goes_on else FIRST_REQUEST
+        is_sequential = self._position == self._piece_start + len(self._piece) and bool(self._piece)
+        self._next_size = min(2 * self._next_size, LARGEST_REQUEST) if is_sequential else FIRST_REQUEST
         stop = min(self.size, self._position + max(wanted, self._next_size))
         piece, _ = self._request(f"bytes={self._position}-{stop - 1}")
         if len(piece) != stop - self._position:

@@ -49,14 +49,14 @@ torch.nn.functional.gelu(x * there).sum().backward()
 torch.testing.assert_close(there.grad.cpu(), weight.grad)
 x.softmax(1)
 launched = kernels.drain_kernels()
-assert kernels.answered >= 10 and "exp_dense_scalar_float_float" in launched, launched
-answered = kernels.answered
+assert kernels.completed_calls >= 10 and "exp_dense_scalar_float_float" in launched, launched
+completed = kernels.completed_calls
 torch.testing.assert_close(x.half().t().contiguous().cpu(), values.half().t().contiguous())  # copies on the device
 spun = torch.complex(values, 2 * values)
 torch.testing.assert_close(spun.to("mps").conj().t().clone().cpu(), spun.conj().t().clone())
-assert kernels.answered > answered and "copy_identity_dense_castout_float" in kernels.drain_kernels()
-answered = kernels.answered
-assert not torch.empty(0, 3, device="mps").exp().numel() and kernels.answered == answered + 1  # nothing to launch
+assert kernels.completed_calls > completed and "copy_identity_dense_castout_float" in kernels.drain_kernels()
+completed = kernels.completed_calls
+assert not torch.empty(0, 3, device="mps").exp().numel() and kernels.completed_calls == completed + 1  # no launch
 torch.testing.assert_close(x.median(1)[0].cpu(), values.median(1)[0])
 assert not kernels.stood_in, kernels.stood_in
 ordered, places = torch.empty(0, device="mps"), torch.empty(0, dtype=torch.int64, device="mps")
@@ -80,11 +80,11 @@ with ThreadPoolExecutor(2) as pool:  # calls of two threads do not mix
         assert torch.equal(found, values + number)
 assert not kernels.stood_in, kernels.stood_in
 seven = torch.ones(7, device="mps")
-answered = kernels.answered
+completed = kernels.completed_calls
 try:
     x + seven
 except RuntimeError as error:
-    assert "must match the size" in str(error) and kernels.answered == answered + 1
+    assert "must match the size" in str(error) and kernels.completed_calls == completed + 1
 else:
     raise AssertionError("sizes that do not fit were accepted")
 

@@ -26,7 +26,7 @@ def shaders_compile() -> None:
 @pytest.mark.parametrize("number", ["U1", "U2", "U8", "U10", "U11"])
 def test_the_program_shows_the_defect(number: str) -> None:
     shown = show(BY_NUMBER[number], CounterRecorder())
-    assert shown.is_there
+    assert shown.has_defect
     assert shown.as_expected, shown.outcome.reason
 
 
@@ -42,7 +42,7 @@ def test_a_generator_without_the_defect_shows_a_right_result(tmp_path: Path) -> 
     )
     with with_fault(mended, tmp_path):
         shown = show(BY_NUMBER["U14"], CounterRecorder())
-    assert not shown.is_there
+    assert not shown.has_defect
     assert show(BY_NUMBER["U14"], CounterRecorder()).as_expected
 
 

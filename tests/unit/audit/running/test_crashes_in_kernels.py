@@ -39,9 +39,9 @@ def ended_in(store: Store, scratch: Path, kernel: str, exitcode: int, stage: int
 
 
 def test_a_crash_inside_a_kernel_is_that_cases_and_names_it(store: Store, tmp_path: Path) -> None:
-    goes_on, group = ended_in(store, tmp_path, "sort_block", -signal.SIGSEGV)
+    audit_continues, group = ended_in(store, tmp_path, "sort_block", -signal.SIGSEGV)
     (case,) = store.cases(store.latest_run().id)
-    assert goes_on
+    assert audit_continues
     assert (case.outcome.verdict, case.outcome.message) == (
         CaseVerdict.CRASH,
         "SIGSEGV in the shipped kernel sort_block",
@@ -52,8 +52,8 @@ def test_a_crash_inside_a_kernel_is_that_cases_and_names_it(store: Store, tmp_pa
 
 
 def test_a_kernel_that_does_not_end_in_time_has_its_case_run_again(store: Store, tmp_path: Path) -> None:
-    goes_on, group = ended_in(store, tmp_path, "sort_block", -signal.SIGPROF)
-    assert goes_on
+    audit_continues, group = ended_in(store, tmp_path, "sort_block", -signal.SIGPROF)
+    assert audit_continues
     assert list(store.cases(store.latest_run().id)) == []
     assert slow_positions(tmp_path, group) == {5}
     assert crashing_kernels(tmp_path) == []
@@ -80,8 +80,8 @@ def test_an_end_outside_of_any_kernel_is_the_cases(store: Store, tmp_path: Path)
 def test_a_case_that_ends_its_worker_when_it_runs_again_says_so(
     store: Store, tmp_path: Path, kernel: str, exitcode: int, cause: str
 ) -> None:
-    goes_on, _ = ended_in(store, tmp_path, kernel, exitcode, RERUN)
+    audit_continues, _ = ended_in(store, tmp_path, kernel, exitcode, RERUN)
     (case,) = store.cases(store.latest_run().id)
-    assert goes_on
+    assert audit_continues
     assert case.outcome.verdict is CaseVerdict.WRONG
     assert case.outcome.message == f"1 of 4 elements differ; running it again ends in {cause}"

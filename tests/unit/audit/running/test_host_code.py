@@ -30,7 +30,7 @@ BUILT = TreeBuild("2.6.0", "2.6.0", (BuiltFile("Eye", ("eye.out",), "eye.so"),))
 
 def test_a_case_in_which_a_graph_ran_is_graded_as_host_code() -> None:
     graphs = [5]
-    kernels = HostCode(BUILT, answered=lambda: graphs[0])
+    kernels = HostCode(BUILT, count_completed=lambda: graphs[0])
     kernels.begin_case()
     assert kernels.end_case(PASSED) is None
     graphs[0] += 1
@@ -50,7 +50,7 @@ def test_a_case_is_graded_by_its_own_launches(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_case_that_a_stand_in_answered_in_part_is_not_graded_as_host_code() -> None:
     graphs, stood_in = [0], [4]
-    kernels = HostCode(BUILT, answered=lambda: graphs[0], stood_in=lambda: stood_in[0])
+    kernels = HostCode(BUILT, count_completed=lambda: graphs[0], stood_in=lambda: stood_in[0])
     kernels.begin_case()
     graphs[0] += 1
     assert kernels.end_case(PASSED) is Grade.HOST_CODE

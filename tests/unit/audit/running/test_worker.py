@@ -69,7 +69,7 @@ def test_free_memory_of_the_allocator_is_given_back(monkeypatch: pytest.MonkeyPa
     last = b"x" * 60_000  # keeps the heap from shrinking by itself
     before = resident_bytes()
     del blocks
-    assert worker_limits.holds_too_much()
+    assert worker_limits.exceeds_memory_limit()
     assert before - resident_bytes() > 60 << 20
     del last
 
