@@ -44,7 +44,7 @@ class Estimate:
     note: str = ""
 
     @property
-    def met(self) -> int:
+    def usage(self) -> int:
         """A measure of use: three times the demand and the networks, plus the OpInfos, of which at most three count."""
         return 3 * (self.demand + self.networks) + min(self.opinfos, _MOST_OPINFOS)
 
@@ -62,7 +62,7 @@ class Suggestion:
     @property
     def score(self) -> float:
         """Use divided by effort."""
-        return (self.estimate.met + 1) / self.estimate.effort
+        return (self.estimate.usage + 1) / self.estimate.effort
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class FinishedFamily:
     @property
     def score(self) -> float:
         """The use of the operators that it replaces."""
-        return self.estimate.met + min(self.callers, _MOST_CALLERS) / _MOST_CALLERS
+        return self.estimate.usage + min(self.callers, _MOST_CALLERS) / _MOST_CALLERS
 
     @property
     def command(self) -> str:
@@ -133,7 +133,7 @@ def finished_families(registry: Registry) -> list[FinishedFamily]:
     families = []
     for family, operators in lacking.items():
         estimated = {name: by_people.get(name.removeprefix("aten::"), Estimate(1, 0, 0, 0)) for name in operators}
-        first = sorted(operators, key=lambda name: (-estimated[name].met, name.startswith("aten::_"), name))
+        first = sorted(operators, key=lambda name: (-estimated[name].usage, name.startswith("aten::_"), name))
         calls = len({caller for name in operators for caller in _callers().get(name, ())})
         families.append(FinishedFamily(family, tuple(first), calls, estimated[first[0]]))
     return sorted(families, key=lambda finished: (-finished.score, finished.family))

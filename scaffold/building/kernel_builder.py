@@ -39,7 +39,7 @@ LOCAL_KERNEL = "MPSMITH_TRY_KERNEL"
 _HEADERS = (".h", ".hh", ".hpp", ".hxx", ".inc", ".cuh")
 
 
-def asked_by_build_file(folder: Path) -> SetupScript:
+def requests_of_build_file(folder: Path) -> SetupScript:
     """Return the extensions of a folder's build.toml; write the files that the builder generates.
 
     Raises:

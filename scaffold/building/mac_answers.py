@@ -62,12 +62,12 @@ class _Finder(MetaPathFinder):
             if spec is None:
                 continue
             if spec.loader is not None and spec.has_location and self._project not in Path(str(spec.origin)).parents:
-                spec.loader = _Truthful(spec.loader, self._true)
+                spec.loader = _PlatformRestorer(spec.loader, self._true)
             return spec
         return None
 
 
-class _Truthful(Loader):
+class _PlatformRestorer(Loader):
     """A loader that restores the true `sys.platform` while a module is executed."""
 
     def __init__(self, loader: Loader, true: str) -> None:

@@ -16,7 +16,7 @@ from ...cache import cache_folder, fingerprint
 from ...errors import MpsmithError, one_line
 from ...simulator.objc.compile_options import CompileOptions
 from ..building.apple_tools import tools_folder
-from ..building.kernel_builder import BUILD_FILE, LOCAL_KERNEL, asked_by_build_file
+from ..building.kernel_builder import BUILD_FILE, LOCAL_KERNEL, requests_of_build_file
 from ..building.setup_script import ExtensionRequest, SetupScript, requests_of
 from ..building.simulated import built_or_kept
 from ..building.subject import SETUP
@@ -137,7 +137,7 @@ def _rows(checkout: Checkout, limit: float, say: Say, plan: TryPlan, chosen: str
     if build:
         say(f"reading {build}")
         try:
-            script = requests_of(checkout.copy) if build == SETUP else asked_by_build_file(checkout.copy)
+            script = requests_of(checkout.copy) if build == SETUP else requests_of_build_file(checkout.copy)
         except ScaffoldError as error:
             yield script_row(build, one_line(error), has_host_code=bool(host))
         else:

@@ -75,7 +75,7 @@ def prepare(
     if not force:
         destination.require_own(operator, target)
     # They import torch, which takes seconds: a refusal does not wait for it.
-    from ..operators.observing_apart import observations_of
+    from ..operators.isolated_observation import observations_of
     from ..operators.references import references_of
 
     opinfos = opinfos_for(operator.name)

@@ -104,7 +104,7 @@ class CheckedFile:
         return embedded
 
     @property
-    def promised(self) -> Mapping[str, str]:
+    def registrations(self) -> Mapping[str, str]:
         """The operators that the file must register: those of the manifest, if the scaffold generated the file."""
         if self.manifest and str(self.path.resolve().relative_to(self.folder)) in self.manifest.files:
             return self.manifest.registers
@@ -221,7 +221,7 @@ def _examine(file: CheckedFile, macos: MacosCompiler | None) -> CheckResult:
     source = file.unit
     asserted = signature_assertions(path, text, _known(macos.toolchain))
     if asserted:
-        source = replace(source, behind=asserted, include=(path.resolve().parent, *source.include))
+        source = replace(source, assertions=asserted, include=(path.resolve().parent, *source.include))
     registers: tuple[str, ...] = ()
     with tempfile.TemporaryDirectory(prefix="mpsmith-check-") as temporary:
         folder = Path(temporary)
@@ -240,7 +240,7 @@ def _examine(file: CheckedFile, macos: MacosCompiler | None) -> CheckResult:
             findings += missing
             steps += [] if missing else ["linked"]
             registered = read_registrations(MachObject(compiled.object_file))
-            findings += check_registrations(registered, _known(macos.toolchain), path, text, file.promised)
+            findings += check_registrations(registered, _known(macos.toolchain), path, text, file.registrations)
             steps.append("registrations")
             registers = tuple(
                 f"{row.namespace}::{row.name.rpartition('::')[2]} ({row.key})" for row in registered if row.key

@@ -74,7 +74,7 @@ class CompilationUnit:
         arc: whether with automatic reference counting.
         include: folders searched before all others.
         definitions: preprocessor definitions.
-        behind: assertions that are compiled after the text.
+        assertions: static assertions, compiled after the text.
         options: more options of clang.
     """
 
@@ -83,7 +83,7 @@ class CompilationUnit:
     arc: bool
     include: tuple[Path, ...] = ()
     definitions: tuple[str, ...] = ()
-    behind: str = ""
+    assertions: str = ""
     options: tuple[str, ...] = ()
 
 
@@ -111,7 +111,7 @@ class MacosCompiler:
         header = self._headers.find(source.text, flags, source.include) if precompile else None
         uses = ["-include-pch", str(header)] if header else ["-I", str(folder / "includes")] if forwarded else []
         target = folder / "object.o"
-        place = _with_lines_behind(source, folder) if source.behind else source.path
+        place = _with_assertions(source, folder) if source.assertions else source.path
         done = self.toolchain.clang.run("clang", *flags, *uses, *_warnings(), "-c", str(place), "-o", str(target))
         findings = (*forwarded, *findings_in(done.stderr))
         if not done.succeeded:
@@ -266,8 +266,8 @@ def demangled(symbol: str) -> str:
     return result.decode("utf-8", "replace") if result else name
 
 
-def _with_lines_behind(source: CompilationUnit, folder: Path) -> Path:
-    """A copy of the file with the lines `behind` appended; clang's messages name the original file."""
+def _with_assertions(source: CompilationUnit, folder: Path) -> Path:
+    """A copy of the file with the lines `assertions` appended; clang's messages name the original file."""
     place = folder / source.path.name
-    place.write_text(f'#line 1 "{source.path}"\n{source.text}\n{source.behind}', "utf-8")
+    place.write_text(f'#line 1 "{source.path}"\n{source.text}\n{source.assertions}', "utf-8")
     return place

@@ -119,7 +119,7 @@ def _whole(path: Path) -> str:
         about, names = "".join(_ABOUT_FILE.findall(file)[:1]), defined(file)
         text = text.replace(about, f"{about}\n" if not names or names.keys() & defined(text).keys() else "", 1)
     headers = [line for line in dict.fromkeys(_HEADERS.findall(text)) if line != "using namespace metal;"]
-    return _tidy("\n".join([*sorted(headers), "using namespace metal;", "", _HEADERS.sub("", text)]))
+    return _without_blank_runs("\n".join([*sorted(headers), "using namespace metal;", "", _HEADERS.sub("", text)]))
 
 
 def _elementwise(path: Path, functors: tuple[ElementwiseFunctor, ...]) -> str:
@@ -129,8 +129,8 @@ def _elementwise(path: Path, functors: tuple[ElementwiseFunctor, ...]) -> str:
     bodies = [_HEADERS.sub("", file.read_text("utf-8")) for file in shared]
     own = _MACRO.sub("", _INCLUDE.sub("", text)).replace("constant float*", "thread const float*")
     head = "#include <c10/metal/indexing.h>\n#include <metal_stdlib>\nusing namespace metal;\n"
-    return _tidy("\n".join([head, *bodies, own, *(functor.text for functor in functors)]))
+    return _without_blank_runs("\n".join([head, *bodies, own, *(functor.text for functor in functors)]))
 
 
-def _tidy(text: str) -> str:
+def _without_blank_runs(text: str) -> str:
     return re.sub(r"\n{3,}", "\n\n", text).strip("\n") + "\n"

@@ -98,7 +98,7 @@ def _with_tag(entries: str, overload: str) -> str:
     return f"{entries[: entry.end()]}  tags: nondeterministic_seeded\n{entries[entry.end() :]}"
 
 
-def _put_together(group: NativeFunctionsGroup) -> tuple[str, ...]:
+def _array_definitions(group: NativeFunctionsGroup) -> tuple[str, ...]:
     parts = group.out.precomputed.replace if group.out.precomputed else {}
     return tuple(
         f"const std::array<int64_t, {len(numbers)}> {name} = {{{', '.join(argument.name for argument in numbers)}}};"
@@ -113,7 +113,7 @@ def _head(overload: str, kernel: str, groups: _Groups) -> KernelHead:
         if isinstance(group, NativeFunctionsGroup) and group.structured and str(group.out.func.name) == overload:
             arguments = ", ".join(binding.decl() for binding in structured.impl_arguments(group))
             head = f"TORCH_IMPL_FUNC({kernel})({arguments})"
-            return KernelHead(head, structured=True, precomputed=_put_together(group))
+            return KernelHead(head, structured=True, precomputed=_array_definitions(group))
     for group in groups:
         for function in group.functions() if isinstance(group, NativeFunctionsGroup) else [group]:
             if str(function.func.name) == overload:

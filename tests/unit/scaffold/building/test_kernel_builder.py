@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.scaffold.building.kernel_builder import asked_by_build_file, offer_local_kernel
+from mpsmith.scaffold.building.kernel_builder import offer_local_kernel, requests_of_build_file
 from mpsmith.scaffold.errors import ScaffoldError
 from mpsmith.simulator.air.metallib import programs_in
 
@@ -47,7 +47,7 @@ def project(folder: Path, build: str = BUILD) -> Path:
 
 
 def test_the_kernels_for_metal_are_built_as_the_builder_does(tmp_path: Path) -> None:
-    script = asked_by_build_file(project(tmp_path))
+    script = requests_of_build_file(project(tmp_path))
     (request,) = script.requests
     name = request.name.removeprefix("my_twice.")
     assert [path.relative_to(tmp_path).as_posix() for path in request.sources] == [
@@ -79,18 +79,18 @@ def test_metal_cpp_is_there_for_a_kernel_that_depends_on_it(tmp_path: Path, monk
     headers = tmp_path / "metal-cpp"
     monkeypatch.setattr("mpsmith.scaffold.building.kernel_builder.metal_cpp_folder", lambda: headers)
     with pytest.raises(ScaffoldError, match="depends on metal-cpp; fetch it once with: mpsmith check --setup"):
-        asked_by_build_file(folder)
+        requests_of_build_file(folder)
     headers.mkdir()
-    assert headers in asked_by_build_file(folder).requests[0].options.include
+    assert headers in requests_of_build_file(folder).requests[0].options.include
 
 
 def test_a_stable_interface_is_asked_for_by_backend(tmp_path: Path) -> None:
-    (request,) = asked_by_build_file(project(tmp_path, BUILD.replace("cuda = ", "metal = "))).requests
+    (request,) = requests_of_build_file(project(tmp_path, BUILD.replace("cuda = ", "metal = "))).requests
     assert f"TORCH_TARGET_VERSION={2 << 56 | 11 << 48:#x}" in request.options.definitions
 
 
 def test_a_kernel_without_compiled_code_has_its_package_alone(tmp_path: Path) -> None:
-    script = asked_by_build_file(project(tmp_path, '[general]\nname = "my-twice"\n[torch-noarch]\n'))
+    script = requests_of_build_file(project(tmp_path, '[general]\nname = "my-twice"\n[torch-noarch]\n'))
     assert script.requests == ()
     operators = (script.packages / "my_twice" / "_ops.py").read_text()
     assert "from . import" not in operators
@@ -111,7 +111,7 @@ def test_a_kernel_without_compiled_code_has_its_package_alone(tmp_path: Path) ->
 )
 def test_invalid_build_files_are_one_line_errors(tmp_path: Path, build: str, reason: str) -> None:
     with pytest.raises(ScaffoldError, match=reason):
-        asked_by_build_file(project(tmp_path, build))
+        requests_of_build_file(project(tmp_path, build))
 
 
 @pytest.fixture

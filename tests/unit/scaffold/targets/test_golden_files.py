@@ -16,8 +16,8 @@ import pytest
 
 from mpsmith.audit.releases.surface import native_functions
 from mpsmith.scaffold.operators import source as operators
+from mpsmith.scaffold.operators.isolated_observation import observations_of
 from mpsmith.scaffold.operators.kinds import KernelKind, kind_of
-from mpsmith.scaffold.operators.observing_apart import observations_of
 from mpsmith.scaffold.operators.source import Source
 from mpsmith.scaffold.release_files import files_of
 from mpsmith.scaffold.targets import KernelTarget, Request, extension, shader

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from mpsmith.scaffold.operators.isolated_observation import observations_of
 from mpsmith.scaffold.operators.kinds import KernelKind, kind_of
-from mpsmith.scaffold.operators.observing_apart import observations_of
 from mpsmith.scaffold.operators.source import Source, source_of
 from mpsmith.scaffold.release_files import files_of
 from mpsmith.scaffold.targets import Generated, Request, extension, shader

@@ -18,12 +18,12 @@ _SECONDS = 120.0
 
 def observations_of(operator: OperatorModel) -> dict[str, Observation]:
     """The observation of each overload that gets a kernel, except those whose calls crash the process or hang."""
-    observations = {overload.name: _observed_apart(overload.name) for overload in operator.kernels}
+    observations = {overload.name: _observe_in_subprocess(overload.name) for overload in operator.kernels}
     return {name: observation for name, observation in observations.items() if observation is not None}
 
 
 @functools.cache
-def _observed_apart(name: str) -> Observation | None:
+def _observe_in_subprocess(name: str) -> Observation | None:
     try:
         observation: Observation | None = _pool().schedule(observed, args=[name], timeout=_SECONDS).result()
     except (ProcessExpired, TookTooLong):
