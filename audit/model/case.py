@@ -154,11 +154,11 @@ def make_cases(source: CaseSource, key: GroupKey, samples: Samples, seed: int) -
     seed_generators(seed, key.label)
     made = source.cases(key, samples)
     cases = list(made if samples is not Samples.QUICK else islice(made, QUICK_LOOKS_AT))
-    kept = range(len(cases)) if samples is not Samples.QUICK else _spread(len(cases))
+    kept = range(len(cases)) if samples is not Samples.QUICK else _quick_positions(len(cases))
     return {position: replace(cases[position], entry=key.operator) for position in kept}
 
 
-def _spread(made: int) -> list[int]:
+def _quick_positions(made: int) -> list[int]:
     """The positions that the level `quick` keeps of `made` cases."""
     if made <= QUICK_CASES:
         return list(range(made))

@@ -202,11 +202,11 @@ class _Kernel:
         import torch
 
         for name, written in zip(self._written, computed.written, strict=True):
-            _follow(arguments[name], written)
+            _apply_geometry(arguments[name], written)
         for name, value in zip(self._returned, computed.results, strict=True):
             # Host code of median gives its caller other tensors than those it was to write.
             if name and isinstance(value, torch.Tensor) and not arguments[name].numel() and value.numel():
-                _follow(arguments[name], value)
+                _apply_geometry(arguments[name], value)
         made: dict[int, Any] = {}
         results = [
             arguments[name] if name else _on_device(value, made)
@@ -219,11 +219,11 @@ def _is_lacking(error: OperatorError) -> bool:
     return any(text in str(error) for text in _LACKING)
 
 
-def _follow(argument: Any, written: Any) -> None:
+def _apply_geometry(argument: Any, written: Any) -> None:
     """Give the argument the sizes, strides and memory that the call gave it in the other process."""
     if isinstance(argument, (list, tuple)):
         for element, written_element in zip(argument, written, strict=True):
-            _follow(element, written_element)
+            _apply_geometry(element, written_element)
         return
     if argument is None or argument.device.type != "mps":
         return

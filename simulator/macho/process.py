@@ -176,10 +176,10 @@ class HostProcess:
     def _answer(self, overload: str, content: bytes) -> bytes:
         self._send(overload, f"{overload} {len(content)}\n".encode() + content)
         while True:
-            kind, _, size = _pipe(self._process.stdout).readline().decode().strip().partition(" ")
+            kind, _, size = _opened_pipe(self._process.stdout).readline().decode().strip().partition(" ")
             if not size:
                 raise MachOError(f"{overload}: {_exit_reason(self._process.wait())}")
-            answer = _pipe(self._process.stdout).read(int(size))
+            answer = _opened_pipe(self._process.stdout).read(int(size))
             if kind.endswith("Error"):
                 raise OperatorError(answer.decode("utf-8", "replace"), kind)
             if kind == "result":
@@ -188,7 +188,7 @@ class HostProcess:
 
     def _send(self, overload: str, message: bytes) -> None:
         try:
-            stdin = _pipe(self._process.stdin)
+            stdin = _opened_pipe(self._process.stdin)
             stdin.write(message)
             stdin.flush()
         except BrokenPipeError:
@@ -200,7 +200,7 @@ def command(libraries: Sequence[Path]) -> list[str]:
     return [*arm64_command(), str(loader()), *map(str, libraries), "--"]
 
 
-def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
+def _opened_pipe(pipe: IO[bytes] | None) -> IO[bytes]:
     if pipe is None:
         raise MachOError("cannot open a pipe to the process that runs the release's libraries")
     return pipe

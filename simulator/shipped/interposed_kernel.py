@@ -91,12 +91,12 @@ class InterposedKernel:
                 if len(stand_in) < len(changed):
                     raise Declined("the call gave other memory to a tensor that it changes in place")
                 for old in changed:
-                    old.put_back()
+                    old.restore()
                 steps = self._planned(arguments, results)
                 runs = [self._prepared(step) for step in steps]
             except Declined as declined:
                 for values in stand_in:
-                    values.put_back()
+                    values.restore()
                 counts.count_stand_in(self._overload, declined.reason)
                 return returned
             counts.count_launched(self._overload, [step.kernel for step in steps if isinstance(step, KernelLaunch)])

@@ -30,7 +30,7 @@ class Kept:
         """Whether the tensor still has the same memory."""
         return self.tensor.data_ptr() == self.address and extent(self.tensor) == len(self.content)
 
-    def put_back(self) -> None:
+    def restore(self) -> None:
         """Restore the old content."""
         ctypes.memmove(self.address, self.content, len(self.content))
 

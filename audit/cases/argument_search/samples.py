@@ -62,7 +62,7 @@ def record(keys: Iterable[GroupKey]) -> dict[str, list[dict[str, Any]]]:
         source = sources[key.source]
         seed_generators(0, key.label)
         try:
-            cases = spread(list(source.cases(key, Samples.DEFAULT)))
+            cases = evenly_spaced(list(source.cases(key, Samples.DEFAULT)))
         except Exception:  # an entry without samples teaches nothing
             continue
         overloads = _overloads_named(opinfos.opinfo(key).aten_name) if source is opinfos else []
@@ -72,7 +72,7 @@ def record(keys: Iterable[GroupKey]) -> dict[str, list[dict[str, Any]]]:
     return calls_of
 
 
-def spread(cases: list[Case]) -> list[Case]:
+def evenly_spaced(cases: list[Case]) -> list[Case]:
     """At most `SAMPLES` cases, evenly spread, because samplers yield similar cases next to each other."""
     if len(cases) <= SAMPLES:
         return cases

@@ -63,7 +63,7 @@ def indexed(kernels: ReleaseKernels, tensor: Tensor, given: Sequence[Tensor | No
     common = broadcast([tuple(index.shape) for index in indices if index is not None])
     indices = [None if index is None else index.expand(common) for index in indices]
     indices += [None] * (tensor.dim() - len(indices))
-    tensor, indices = _side_by_side(tensor, indices)
+    tensor, indices = _transpose_to_front(tensor, indices)
     before = next(d for d, index in enumerate(indices) if index is not None)
     present = [_as_int64(kernels, index, steps) for index in indices if index is not None]
     after = tensor.dim() - before - len(present)
@@ -110,7 +110,7 @@ def selected(kernels: ReleaseKernels, mask: Tensor, steps: list[Step]) -> Tensor
     return positions
 
 
-def _side_by_side(tensor: Tensor, indices: list[Tensor | None]) -> tuple[Tensor, list[Tensor | None]]:
+def _transpose_to_front(tensor: Tensor, indices: list[Tensor | None]) -> tuple[Tensor, list[Tensor | None]]:
     """Move indexed dimensions to the front, unless they are adjacent already (`transposeToFront`)."""
     places = [d for d, index in enumerate(indices) if index is not None]
     if places == list(range(places[0], places[-1] + 1)):
@@ -197,13 +197,13 @@ def _index_put(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
 
 
 def _masked_select(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
-    mask, tensor = _together(call["mask"], call["self"])
+    mask, tensor = _broadcast_tensors(call["mask"], call["self"])
     return taken(kernels, call.result, tensor, [mask])
 
 
 def _masked_scatter(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
     """Use `index_put` on a copy and copy the result back, because `index_put.out` has no kernel."""
-    mask, target = _together(call["mask"], call.result)
+    mask, target = _broadcast_tensors(call["mask"], call.result)
     steps: list[Step] = []
     positions = selected(kernels, mask, steps)
     if positions.size(0) == 0:
@@ -215,7 +215,7 @@ def _masked_scatter(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
     return [*steps, copied(kernels, target, changed)]
 
 
-def _together(*tensors: Tensor) -> list[Tensor]:
+def _broadcast_tensors(*tensors: Tensor) -> list[Tensor]:
     """Tensors broadcast against each other, with at least one dimension."""
     common = broadcast([(1,), *(tuple(tensor.shape) for tensor in tensors)])
     return [tensor.expand(common) for tensor in tensors]

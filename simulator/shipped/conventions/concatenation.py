@@ -27,7 +27,7 @@ def _cat(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
     dim = wrapped(call["dim"], output.dim())
     if not fits_32_bits(output, *inputs):
         raise Declined("offsets of more than 32 bits")
-    if dim == 0 and _follow_each_other(inputs, output):
+    if dim == 0 and _can_copy_blocks(inputs, output):
         return _blits(inputs, output)
     shared = {
         "ndim": output.dim(),
@@ -52,7 +52,7 @@ def _cat(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
     return steps
 
 
-def _follow_each_other(inputs: Sequence[Tensor], output: Tensor) -> bool:
+def _can_copy_blocks(inputs: Sequence[Tensor], output: Tensor) -> bool:
     """Whether all tensors are contiguous and of one dtype, and some input is not channels_last."""
     plain = [*inputs, output]
     return all(tensor.dtype == output.dtype and tensor.is_contiguous() for tensor in plain) and not all(

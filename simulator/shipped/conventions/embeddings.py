@@ -72,7 +72,7 @@ def _embedding_bag(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
     """Plan the first result only: the others are for the gradient, and keep the stand-in's values."""
     weight, output, mode = call["weight"], call.result, call["mode"]
     steps: list[Step] = []
-    indices, offsets = (_as(kernels, call[name], _index_dtype(call), steps) for name in ("indices", "offsets"))
+    indices, offsets = (_converted(kernels, call[name], _index_dtype(call), steps) for name in ("indices", "offsets"))
     bags, features = output.shape
     shapes = {"offset2bag": (indices.numel(),), "bag_size": (bags,)}
     notes = {name: torch.empty(shape, dtype=indices.dtype, device="cpu") for name, shape in shapes.items()}
@@ -109,7 +109,7 @@ def _index_dtype(call: Call) -> torch.dtype:
     return torch.promote_types(call["indices"].dtype, call["offsets"].dtype)
 
 
-def _as(kernels: ReleaseKernels, tensor: Tensor, dtype: torch.dtype, steps: list[Step]) -> Tensor:
+def _converted(kernels: ReleaseKernels, tensor: Tensor, dtype: torch.dtype, steps: list[Step]) -> Tensor:
     if tensor.dtype == dtype:
         return tensor
     converted = torch.empty(tensor.shape, dtype=dtype, device="cpu")

@@ -32,7 +32,7 @@ class _Windows:
     dilation: list[int]
 
     @property
-    def slide_by_one(self) -> bool:
+    def has_unit_stride(self) -> bool:
         """Whether the stride is 1 in every dimension, so that MPSGraph computes the call."""
         return all(step == 1 for step in self.step)
 
@@ -59,7 +59,7 @@ def _walk(prefix: str, tensor: Tensor) -> dict[str, object]:
 def _max_pool(dimensions: int) -> Planner:
     def plan(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
         windows = _windows(call, dimensions)
-        if dimensions == 2 and windows.slide_by_one:
+        if dimensions == 2 and windows.has_unit_stride:
             raise Declined(_IN_GRAPH)
         return [_maximum(call, kernels, windows)]
 
@@ -93,7 +93,7 @@ def _adaptive_max_pool(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
     if _has_adaptive_kernels(kernels, source):
         return [_maximum(call, kernels, _Windows(ones, ones, [0, 0], ones), adaptive=True)]
     windows = _equal_windows(source, result)
-    if windows.slide_by_one:
+    if windows.has_unit_stride:
         raise Declined(_IN_GRAPH)
     return [_maximum(call, kernels, windows)]
 

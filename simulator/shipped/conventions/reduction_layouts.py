@@ -122,7 +122,7 @@ def layout_plan(value: Tensor, output: Tensor, is_arg: bool = False) -> LayoutPl
         return None
     reduced = [d for d in range(value.dim()) if value.size(d) != output.size(d)]
     if len(reduced) == 1 and reduced[0] < value.dim() - 1:
-        layout = _around(value, reduced[0])
+        layout = _row_layout(value, reduced[0])
         return _outer(layout, is_arg, value.numel()) if layout else None
     if not value.is_contiguous():
         return None
@@ -135,7 +135,7 @@ def layout_plan(value: Tensor, output: Tensor, is_arg: bool = False) -> LayoutPl
     return layout_plan(value.flatten(first, last), output.flatten(first, last), is_arg)
 
 
-def _around(value: Tensor, reduced: int) -> RowLayout | None:
+def _row_layout(value: Tensor, reduced: int) -> RowLayout | None:
     """The layout around a reduced dimension; None unless the dimensions on either side join to one."""
     before = _joined([(value.size(d), value.stride(d)) for d in range(reduced)])
     after = _joined([(value.size(d), value.stride(d)) for d in range(reduced + 1, value.dim())])

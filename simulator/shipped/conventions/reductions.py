@@ -119,10 +119,10 @@ def aminmax(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
     return [*_extreme(kernels, "min_", output, value), *_extreme(kernels, "max_", other, value)]
 
 
-def _truth(kernels: ReleaseKernels, output: Tensor, value: Tensor) -> list[Step]:
+def _convert_to_bool(kernels: ReleaseKernels, output: Tensor, value: Tensor) -> list[Step]:
     """Convert the only element to bool."""
-    truth = torch.empty(output.shape, dtype=torch.bool, device="cpu")
-    return [copied(kernels, truth, value.view_as(truth)), copied(kernels, output, truth)]
+    boolean = torch.empty(output.shape, dtype=torch.bool, device="cpu")
+    return [copied(kernels, boolean, value.view_as(boolean)), copied(kernels, output, boolean)]
 
 
 def predicates(prefix: str, combine: str) -> Planner:
@@ -131,7 +131,7 @@ def predicates(prefix: str, combine: str) -> Planner:
     def plan(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
         output, value = _of_dim_argument(call)
         if value.numel() == 1:
-            return _truth(kernels, output, value)
+            return _convert_to_bool(kernels, output, value)
         op = ReductionOp(prefix, metal_name(value.dtype), "uchar", "uchar", combine)
         return reduce(kernels, op, output, value)
 
@@ -170,7 +170,7 @@ def extreme_along(prefix: str) -> Planner:
     return plan
 
 
-def spread(prefix: str) -> Planner:
+def variance(prefix: str) -> Planner:
     """`var` and `std`, with the correction as the kernels' parameter."""
 
     def plan(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
@@ -201,6 +201,6 @@ PLANNERS: dict[str, Planner] = {
     **dict.fromkeys(("max", "max.unary_out"), extreme_of_all("max_")),
     **dict.fromkeys(("min.dim", "min.dim_min"), extreme_along("min_")),
     **dict.fromkeys(("max.dim", "max.dim_max"), extreme_along("max_")),
-    **dict.fromkeys(("var.correction", "var.correction_out"), spread("var_")),
-    **dict.fromkeys(("std.correction", "std.correction_out"), spread("std_")),
+    **dict.fromkeys(("var.correction", "var.correction_out"), variance("var_")),
+    **dict.fromkeys(("std.correction", "std.correction_out"), variance("std_")),
 }

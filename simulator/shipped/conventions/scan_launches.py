@@ -21,7 +21,7 @@ _SPLIT_DTYPES = (torch.float32, torch.float16, torch.bfloat16, torch.int32, torc
 _NARROW_FLOATS = (torch.float16, torch.bfloat16)
 _SIMD_GROUP = 32
 _TILE_OF_TINY_SCANS = 2048
-_HAND_ON_GROUP, _HAND_ON_READS = 256, 16
+_DECOUPLED_GROUP, _DECOUPLED_READS = 256, 16
 _BLOCK_GROUP = 256
 _VEC_GROUP = 64
 _ROWS_OF_TILE = 32
@@ -116,16 +116,16 @@ def steps_of_long_scan(kernels: ReleaseKernels, scan: Scan) -> list[Step] | None
         return None
     if scan.is_innermost and scan.length <= 32 and scan.count >= 4096:
         return [_tiny(kernels, scan)]
-    hands_on = scan.value.is_floating_point() and not torch.are_deterministic_algorithms_enabled()
+    is_decoupled = scan.value.is_floating_point() and not torch.are_deterministic_algorithms_enabled()
     if scan.inner == 1:
         if scan.length < 65536 or scan.count > 1024:
             return None
-        return _handing_on(kernels, scan) if hands_on else _in_blocks(kernels, scan)
+        return _decoupled_scan(kernels, scan) if is_decoupled else _in_blocks(kernels, scan)
     outer = scan.count // scan.inner
     if scan.length < 1024 or outer * -(-scan.inner // 32) > 64:
         return None
-    if hands_on and scan.inner in (2, 4, 8, 16):
-        return _columns_handing_on(kernels, scan, outer)
+    if is_decoupled and scan.inner in (2, 4, 8, 16):
+        return _decoupled_column_scan(kernels, scan, outer)
     few_columns = range(2, 9) if scan.value.is_floating_point() else (2, 3, 4, 8)
     if scan.inner in few_columns:
         return _few_columns_in_blocks(kernels, scan, outer)
@@ -140,7 +140,7 @@ def _tiny(kernels: ReleaseKernels, scan: Scan) -> Step:
     return KernelLaunch(name, arguments, (256 * -(-scan.count // rows), 1, 1), (256, 1, 1))
 
 
-def _up_to(number: int, multiple: int) -> int:
+def _round_up(number: int, multiple: int) -> int:
     return -(-number // multiple) * multiple
 
 
@@ -148,18 +148,18 @@ def _words(count: int) -> Tensor:
     return torch.empty(count, dtype=torch.int32, device="cpu")
 
 
-def _handing_on(kernels: ReleaseKernels, scan: Scan) -> list[Step]:
-    tiles = -(-scan.length // (_HAND_ON_GROUP * _HAND_ON_READS))
+def _decoupled_scan(kernels: ReleaseKernels, scan: Scan) -> list[Step]:
+    tiles = -(-scan.length // (_DECOUPLED_GROUP * _DECOUPLED_READS))
     counter, aggregates, inclusive = _words(1), _words(scan.count * tiles), _words(scan.count * tiles)
     arguments: dict[str, object] = {"in": scan.value, "out": scan.output, "tile_counter": counter}
     arguments |= {"aggregates": aggregates, "inclusive": inclusive, "axis_size": scan.length, "num_tiles": tiles}
     name = required(kernels, f"{scan.operator}_contig_decoupled_{scan.type_names}")
-    threads = (_HAND_ON_GROUP * scan.count * tiles, 1, 1)
-    launch = KernelLaunch(name, arguments, threads, (_HAND_ON_GROUP, 1, 1))
+    threads = (_DECOUPLED_GROUP * scan.count * tiles, 1, 1)
+    launch = KernelLaunch(name, arguments, threads, (_DECOUPLED_GROUP, 1, 1))
     return [BlitFill(counter), BlitFill(aggregates, 0xFF), BlitFill(inclusive, 0xFF), launch]
 
 
-def _columns_handing_on(kernels: ReleaseKernels, scan: Scan, outer: int) -> list[Step]:
+def _decoupled_column_scan(kernels: ReleaseKernels, scan: Scan, outer: int) -> list[Step]:
     columns = scan.inner
     group = 768 if columns <= 2 else 512
     reads = 8 if columns <= 2 else 4 if columns <= 8 else 2
@@ -187,7 +187,7 @@ def _in_blocks(kernels: ReleaseKernels, scan: Scan) -> list[Step]:
 def _few_columns_in_blocks(kernels: ReleaseKernels, scan: Scan, outer: int) -> list[Step]:
     tile = _VEC_GROUP * scan.reads
     blocks = max(min(max(-(-512 // outer), 2), max(1, scan.length // tile)), 1)
-    size = _up_to(_up_to(scan.length, blocks) // blocks, tile)
+    size = _round_up(_round_up(scan.length, blocks) // blocks, tile)
     blocks = -(-scan.length // size)
     sums = torch.empty(outer * blocks * scan.inner, dtype=scan.accumulated, device="cpu")
     numbers: dict[str, object] = {"axis_size": scan.length, "block_size": size, "num_blocks": blocks}
@@ -201,7 +201,7 @@ def _columns_in_blocks(kernels: ReleaseKernels, scan: Scan, outer: int) -> list[
     width = next((w for w in widths if scan.inner <= w), 32)
     column_blocks = -(-scan.inner // width)
     blocks = min(max(-(-4096 // (outer * column_blocks)), 2), max(1, scan.length // 512))
-    size = _up_to(_up_to(scan.length, blocks) // blocks, _ROWS_OF_TILE)
+    size = _round_up(_round_up(scan.length, blocks) // blocks, _ROWS_OF_TILE)
     blocks = -(-scan.length // size)
     sums = torch.empty((scan.count, blocks), dtype=scan.accumulated, device="cpu")
     numbers: dict[str, object] = {"axis_size": scan.length, "stride": scan.inner, "stride_blocks": column_blocks}

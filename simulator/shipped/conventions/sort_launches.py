@@ -87,8 +87,8 @@ def sorted_rows(kernels: ReleaseKernels, sorting: Sorting, rows: Rows) -> Sorted
         Declined: the release has no kernel for it.
     """
     group = _group(rows)
-    if _goes_by_digits(rows, group * _PER_THREAD):
-        return _by_digits(kernels, sorting, rows)
+    if _uses_radix_sort(rows, group * _PER_THREAD):
+        return _radix_sort(kernels, sorting, rows)
     if rows.length <= group * _PER_THREAD and rows.writes_results:
         return [_in_one_group(kernels, sorting, rows, group)], rows.given, rows.given
     return _merged(kernels, sorting, rows, group)
@@ -111,7 +111,7 @@ def _rounds(blocks: int) -> int:
     return (blocks - 1).bit_length()
 
 
-def _goes_by_digits(rows: Rows, block: int) -> bool:
+def _uses_radix_sort(rows: Rows, block: int) -> bool:
     if rows.element_size > 4:
         return False
     if rows.given.is_floating_point() and rows.element_size == 2 and rows.length >= 2048:
@@ -169,7 +169,7 @@ def _merged(kernels: ReleaseKernels, sorting: Sorting, rows: Rows, group: int) -
     return steps, keys[final_buffer], places[final_buffer]
 
 
-def _by_digits(kernels: ReleaseKernels, sorting: Sorting, rows: Rows) -> Sorted:
+def _radix_sort(kernels: ReleaseKernels, sorting: Sorting, rows: Rows) -> Sorted:
     """Radix sort. For each digit: count its occurrences in each block, sum the counts, and move the elements."""
     bits = 4 if rows.element_size == 1 else 8
     passes = 8 * rows.element_size // bits

@@ -12,7 +12,7 @@ LARGEST = 3.38e38  # rounded to bfloat16, too
 REGISTERED = ("aten::var", "aten::std", "aten::logspace", "multi_margin_loss")
 
 
-def spread(name: str, x: torch.Tensor, dim: int) -> torch.Tensor:
+def variance(name: str, x: torch.Tensor, dim: int) -> torch.Tensor:
     """var or std on the device, through the form with an output."""
     out = torch.empty(0, dtype=x.dtype.to_real(), device="mps")
     return getattr(torch, name)(x.to("mps"), dim, out=out).cpu()  # type: ignore[no-any-return]
@@ -32,7 +32,7 @@ def test_squares_beyond_the_range_of_a_float(dtype: torch.dtype, numbers: list[f
         wide = torch.complex128 if dtype.is_complex else torch.float64
         expected = getattr(torch, name)(x.to(wide), 1).to(dtype.to_real())
         torch.testing.assert_close(
-            spread(name, x, 1), expected, rtol=1e-6 if dtype is not torch.bfloat16 else 8e-3, atol=0.0
+            variance(name, x, 1), expected, rtol=1e-6 if dtype is not torch.bfloat16 else 8e-3, atol=0.0
         )
 
 
@@ -42,7 +42,7 @@ def test_elements_far_from_zero_keep_the_digits_of_their_distances(shape: tuple[
     x = torch.randn(shape, generator=torch.Generator().manual_seed(3)) + mean
     expected = x.double().var(1).float()
     for rows, dim in ((x, 1), (x.t().contiguous(), 0)):
-        torch.testing.assert_close(spread("var", rows, dim), expected, rtol=4e-7, atol=0.0)
+        torch.testing.assert_close(variance("var", rows, dim), expected, rtol=4e-7, atol=0.0)
 
 
 def test_rows_with_an_infinity_or_a_nan_have_no_variance() -> None:
@@ -50,7 +50,7 @@ def test_rows_with_an_infinity_or_a_nan_have_no_variance() -> None:
         for length in (2, 8, 20, 9000):
             x = torch.ones(length)
             x[length // 2] = odd
-            assert spread("var", x, 0).isnan(), (odd, length)
+            assert variance("var", x, 0).isnan(), (odd, length)
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def test_put_back_restores_memory_unless_the_tensor_was_moved() -> None:
     old = keep(memory[1:6:2])
     memory.zero_()
     assert old.can_be_put_back
-    old.put_back()
+    old.restore()
     assert memory.tolist() == [0, 1, 2, 3, 4, 5, 0, 0]
     old.tensor.set_(torch.zeros(5))
     assert not old.can_be_put_back
