@@ -238,7 +238,7 @@ def _run(settings: Settings, request: AuditRequest) -> Run:
         f"{f' --cluster {cluster}' if cluster else ''} --store {store}"
     )
     opening = () if request.resume or settings.compiled else opening_lines(settings)
-    tell = _after(opening, say)
+    tell = _print_first(opening, say)
     try:
         if cluster is None:
             from ..audit.running.runner import run_audit
@@ -255,7 +255,7 @@ def _run(settings: Settings, request: AuditRequest) -> Run:
         raise typer.Exit(130) from None
 
 
-def _after(lines: Iterable[str], tell: Callable[[str], None]) -> Callable[[str], None]:
+def _print_first(lines: Iterable[str], tell: Callable[[str], None]) -> Callable[[str], None]:
     """A function that prints `lines` before its first text, so that a refused audit prints only its error."""
     waiting = iter(lines)
 

@@ -66,7 +66,7 @@ def written() -> Iterator[None]:
             raise
         raise MpsmithError("torch is not installed here (pip install torch); `mpsmith doctor` says more") from error
     except BrokenPipeError as error:
-        if not _reader_has_gone():
+        if not _pipe_is_broken():
             raise
         _drop_output()
         raise typer.Exit(0) from error
@@ -87,12 +87,12 @@ def ignore_broken_pipe() -> Iterator[None]:
         yield
         sys.stdout.flush()
     except BrokenPipeError:
-        if not _reader_has_gone():
+        if not _pipe_is_broken():
             raise
         _drop_output()
 
 
-def _reader_has_gone() -> bool:
+def _pipe_is_broken() -> bool:
     """Whether standard output is a pipe without a reader."""
     output = select.poll()
     output.register(sys.stdout.fileno(), select.POLLOUT)

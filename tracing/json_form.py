@@ -23,10 +23,10 @@ def to_json(summary: Summary) -> dict[str, Any]:
         "calls": {kind.value: summary.calls(kind) for kind in CallKind},
         "elapsed": summary.elapsed,
         "device_milliseconds": recording.fact("device_milliseconds"),
-        "fallbacks": [_at(at, summary) for at in summary.fallbacks],
-        "waits": [_at(at, summary) for at in summary.waits],
-        "copies_to_mps": [_at(at, summary) for at in summary.copies_to_mps],
-        "native": [_at(at, summary) for at in by_call_site(_rows(summary, CallKind.native))],
+        "fallbacks": [_call_as_json(at, summary) for at in summary.fallbacks],
+        "waits": [_call_as_json(at, summary) for at in summary.waits],
+        "copies_to_mps": [_call_as_json(at, summary) for at in summary.copies_to_mps],
+        "native": [_call_as_json(at, summary) for at in by_call_site(_rows(summary, CallKind.native))],
         "refused": sorted({row.overload for row in recording.rows if row.refused}),
         "without_a_line": summary.unseen,
         "replaced_by_kernels": list(summary.replaced),
@@ -43,7 +43,7 @@ def _rows(summary: Summary, kind: CallKind) -> list[Any]:
     return [row for row in summary.recording.rows if row.kind is kind and row.calls]
 
 
-def _at(at: SiteCalls, summary: Summary) -> dict[str, Any]:
+def _call_as_json(at: SiteCalls, summary: Summary) -> dict[str, Any]:
     site = at.site
     return {
         "overload": at.overload,

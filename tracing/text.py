@@ -36,20 +36,20 @@ def show(summary: Summary, console: Console | None = None) -> None:
 
 def as_text(summary: Summary) -> str:
     """The text that `show` prints."""
-    out = _without_colour()
+    out = _plain_console()
     show(summary, out)
     return out.file.getvalue().rstrip()  # type: ignore[attr-defined, no-any-return]
 
 
 def as_html(summary: Summary) -> str:
     """The same for a notebook, with the tables' layout."""
-    out = _without_colour()
+    out = _plain_console()
     out.record = True
     show(summary, out)
     return out.export_html(inline_styles=True, code_format='<pre style="white-space:pre;overflow:auto">{code}</pre>')
 
 
-def _without_colour() -> Console:
+def _plain_console() -> Console:
     """A console that writes plain text to a string. Set explicitly, because a notebook's kernel sets FORCE_COLOR."""
     file = io.StringIO()
     return Console(highlight=False, width=WIDTH_OF_A_FILE, file=file, force_jupyter=False, force_terminal=False)

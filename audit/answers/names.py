@@ -64,7 +64,7 @@ class Names:
             if name in taken or name.startswith("torch.ops."):
                 continue
             self._functions.add(name)
-            operator = operator_behind(name, self.overloads)
+            operator = functional_operator_of(name, self.overloads)
             if operator:
                 self.public.setdefault(operator, []).append(name)
         self._modules = {name.lower(): name for name in self._functions if not _is_function(name)}
@@ -121,7 +121,7 @@ class Names:
     def _exact(self, name: str) -> ResolvedName | None:
         name = _SPELLINGS["functions"].get(name, name)
         if name in self._functions:
-            operator = operator_behind(name, self.overloads)
+            operator = functional_operator_of(name, self.overloads)
             return self._of_operator(operator, name) if operator else ResolvedName(name, "", public=(name,))
         operator = functional_name(name)
         if operator in self.overloads and name in (operator, f"{operator}_"):
@@ -201,7 +201,7 @@ def _candidates(plain: str) -> list[str]:
     return [_OPERATORS.get(spelling, spelling) for spelling in spellings]
 
 
-def operator_behind(public: str, overloads: Mapping[str, object]) -> str:
+def functional_operator_of(public: str, overloads: Mapping[str, object]) -> str:
     """The functional operator that a public function calls: `linalg_svd` for `linalg.svd`; "" if it calls several."""
     function = _OPERATORS.get(public, public.removeprefix("nn.functional."))
     if public.startswith("nn.") and function == public:

@@ -96,7 +96,7 @@ def rounds_of(faults: Iterable[HostFault]) -> list[list[HostFault]]:
     """Group faults that can be planted together: in different files and operators, and under the same conditions."""
     rounds: list[list[HostFault]] = []
     for fault in faults:
-        fitting = (r for r in rounds if not fault.alone and all(_apart(fault, other) for other in r))
+        fitting = (r for r in rounds if not fault.alone and all(_fit_one_build(fault, other) for other in r))
         chosen = next(fitting, None)
         if chosen is None:
             rounds.append(chosen := [])
@@ -104,7 +104,7 @@ def rounds_of(faults: Iterable[HostFault]) -> list[list[HostFault]]:
     return rounds
 
 
-def _apart(fault: HostFault, other: HostFault) -> bool:
+def _fit_one_build(fault: HostFault, other: HostFault) -> bool:
     return (
         not other.alone
         and fault.conditions == other.conditions

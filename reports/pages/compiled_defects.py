@@ -107,14 +107,14 @@ def _cell(shown: StoredResult | None) -> str:
 def _changes(releases: Sequence[StoredRelease]) -> Iterator[str]:
     """What each release fixed and broke, compared with the one before it."""
     for before, after in pairwise(releases):
-        fixed = [n for n in after.shown if _bad(before.shown, n) and not _bad(after.shown, n)]
-        broken = [n for n in after.shown if not _bad(before.shown, n) and _bad(after.shown, n)]
+        fixed = [n for n in after.shown if _is_wrong(before.shown, n) and not _is_wrong(after.shown, n)]
+        broken = [n for n in after.shown if not _is_wrong(before.shown, n) and _is_wrong(after.shown, n)]
         if fixed or broken:
             parts = [f"{word} {', '.join(which)}" for word, which in (("fixed", fixed), ("broke", broken)) if which]
             yield f"- {after.release} {' and '.join(parts)} (compared with {before.release})."
 
 
-def _bad(shown: Mapping[str, StoredResult], number: str) -> bool:
+def _is_wrong(shown: Mapping[str, StoredResult], number: str) -> bool:
     return number in shown and shown[number].verdict not in RIGHT
 
 

@@ -79,7 +79,7 @@ def _others(release: str, results: Sequence[FindingResult], reports: Iterable[Kn
     right = [result.name for result in results if result.is_right]
     lines = [f"- Right in {release}, wrong in an earlier one: {', '.join(right)}."] if right else []
     untried = [result for result in results if not result.is_wrong and not result.is_right]
-    lines += [f"- Not tried, {result.name}: {_why_not(result)}." for result in untried]
+    lines += [f"- Not tried, {result.name}: {_reason_not_shown(result)}." for result in untried]
     still_wrong = sorted(report.issue for report in reports if _is_wrong_in(report, release))
     if still_wrong:
         numbers = ", ".join(f"[#{issue}]({ISSUES}{issue})" for issue in still_wrong)
@@ -129,7 +129,7 @@ def _values(result: FindingResult) -> tuple[str, str]:
     return f"{element.given} ({element.given_bits})", f"{element.expected} ({element.expected_bits})"
 
 
-def _why_not(result: FindingResult) -> str:
+def _reason_not_shown(result: FindingResult) -> str:
     return "; ".join(result.stood_in) or result.message or result.verdict.value
 
 

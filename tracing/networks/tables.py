@@ -163,7 +163,7 @@ def runs(observations: Iterable[NetworkObservation]) -> Table:
     for run in observations:
         if run.outcome is NetworkOutcome.ran:
             rows.append(
-                (run.network, run.mode.value, *_counts(run.called), _inside(run), _after(run), *_compilation(run))
+                (run.network, run.mode.value, *_counts(run.called), _inside(run), _remaining(run), *_compilation(run))
             )
     return Table(
         "Each run",
@@ -187,7 +187,7 @@ def _inside(observation: NetworkObservation) -> str:
     return ", ".join(sorted(observation.called.native.keys() & host_facts(observation.release).keys()))
 
 
-def _after(observation: NetworkObservation) -> str:
+def _remaining(observation: NetworkObservation) -> str:
     if observation.with_kernels is None:
         return ""
     if observation.kernels_reason:

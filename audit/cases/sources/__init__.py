@@ -46,7 +46,7 @@ def case_sources(imports: Sequence[str]) -> dict[str, CaseSource]:
     before = registered_operators() if imports else frozenset()
     offered: list[CaseSource] = []
     for package in imports:
-        offered.extend(_offered(package))
+        offered.extend(_package_sources(package))
     defined = sorted(registered_operators() - before) if imports else []
     opinfos, modules = OpInfoSource(), ModuleSource()
     schemas = SchemaSource(packages=list(imports), foreign=defined)
@@ -95,7 +95,7 @@ def case_sources(imports: Sequence[str]) -> dict[str, CaseSource]:
     return {source.name: source for source in sources}
 
 
-def _offered(package: str) -> list[CaseSource]:
+def _package_sources(package: str) -> list[CaseSource]:
     """Import a package of the user; the sources that it offers."""
     try:
         module = importlib.import_module(package)

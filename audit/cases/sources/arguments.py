@@ -172,7 +172,7 @@ class ArgumentChanges:
         """Each value alone, some of them together, all in a row, and numbers near each other."""
         single = list(self.single())
         accepted = [variation for variation in single if not variation.refused]
-        yield from map(self._changed, [*single, *self._together(accepted), *self._special()])
+        yield from map(self._changed, [*single, *self._combined(accepted), *self._special()])
         yield from self.in_a_row(accepted)
         yield from self._near()
 
@@ -212,7 +212,7 @@ class ArgumentChanges:
         if accepts(replace(self._case, args=args, kwargs=kwargs)):
             yield step
 
-    def _together(self, accepted: list[ArgumentChange]) -> Iterator[ArgumentChange]:
+    def _combined(self, accepted: list[ArgumentChange]) -> Iterator[ArgumentChange]:
         """All flags changed at once, then values of two arguments at once."""
         flags = {n: v for a in accepted for n, v in a.others.items() if isinstance(v, bool)}
         pairs = [(a, b) for a in accepted for b in accepted if min(a.others) < min(b.others)]

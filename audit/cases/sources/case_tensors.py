@@ -72,7 +72,7 @@ def with_one(case: Case, position: int, change: Callable[[Tensor], Tensor | None
     return with_tensors(case, {position: other.requires_grad_(differentiable)}, title)
 
 
-def unsure(case: Case) -> Case:
+def comparing_errors(case: Case) -> Case:
     """The case, marked: if the CPU refuses its inputs, the device must refuse them too."""
     return replace(case, errors_count=True)
 

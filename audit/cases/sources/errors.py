@@ -48,11 +48,11 @@ def unfitting(case: Case) -> Iterator[Case]:
     if len(tensors_of(plain)) < 2:
         return
     for position in strided_positions(plain)[:MOST_TENSORS]:
-        varied = with_one(replace(plain, errors_count=True), position, with_one_more, f"tensor {position} does not fit")
+        varied = with_one(replace(plain, errors_count=True), position, enlarged, f"tensor {position} does not fit")
         if varied is not None and not accepts(varied):
             yield varied
 
 
-def with_one_more(tensor: Tensor) -> Tensor | None:
+def enlarged(tensor: Tensor) -> Tensor | None:
     """The tensor with its first entry once more at the end of its last dimension."""
     return torch.cat([tensor, tensor[..., :1]], -1) if tensor.dim() and tensor.shape[-1] > 1 else None

@@ -116,7 +116,7 @@ class OutForm:
             given_back = [returned] if single else outs if returned is None else returned
             same = [a is b for a, b in zip(given_back, outs, strict=True)]
             # A resized output may have left its storage; otherwise what surrounds it must be as it was.
-            around = list(map(_around, storages, outs)) if self._kind not in RESIZED else []
+            around = list(map(_storage_around, storages, outs)) if self._kind not in RESIZED else []
             return [out.clone() for out in outs], same, around
 
         call.__name__ = self.title
@@ -140,7 +140,7 @@ class OutForm:
         return inner.view(like.shape)
 
 
-def _around(storage: Tensor, out: Tensor) -> Tensor:
+def _storage_around(storage: Tensor, out: Tensor) -> Tensor:
     """A copy of a storage with zeros in place of the output, which is compared separately."""
     whole = storage.clone()
     end = out.storage_offset() + sum((size - 1) * step for size, step in zip(out.shape, out.stride(), strict=True))

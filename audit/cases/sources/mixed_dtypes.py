@@ -16,7 +16,7 @@ from torch import Tensor
 
 from ...model.case import Case
 from ..covering.levels import DTYPE_NAMES
-from .case_tensors import accepts, strided_positions, tensors_of, unsure, with_one, with_tensors
+from .case_tensors import accepts, comparing_errors, strided_positions, tensors_of, with_one, with_tensors
 from .derived import THOROUGH, BaseGroup, Factor, in_each_case, rotated
 from .operand_forms import number_position
 from .tensor_layouts import KERNEL_DIES, filled
@@ -80,7 +80,7 @@ def one_in(case: Case, position: int, dtype: torch.dtype) -> Case | None:
 
 def of_mixed_dtypes(case: Case) -> Case:
     """The case marked: the CPU may refuse it, and strides are not compared: PyTorch defines them for one dtype."""
-    return replace(unsure(case), elementwise=False)
+    return replace(comparing_errors(case), elementwise=False)
 
 
 def each_in_others(case: Case, most: int, turn: int = 0, but: Sequence[int] = ()) -> Iterator[Case]:

@@ -128,7 +128,7 @@ def plain(*parameters: Any) -> MakeArguments:
     return lambda dtype, count: parameters
 
 
-def together(*makers: MakeArguments) -> MakeArguments:
+def concatenated(*makers: MakeArguments) -> MakeArguments:
     """The arguments that several give, one after the other."""
     return lambda dtype, count: tuple(argument for make in makers for argument in make(dtype, count))
 
@@ -136,7 +136,7 @@ def together(*makers: MakeArguments) -> MakeArguments:
 def filled(overload: str, value: float, check: Check | None, *parameters: Any, **more: Any) -> Draw:
     """A call that gets a tensor of one value, then plain parameters."""
     title = ", ".join(map(str, parameters)) or f"of {value:g}"
-    return Draw(overload, title, together(full(value), plain(*parameters)), check, **more)
+    return Draw(overload, title, concatenated(full(value), plain(*parameters)), check, **more)
 
 
 def _bernoulli() -> Iterator[Draw]:
@@ -148,7 +148,7 @@ def _bernoulli() -> Iterator[Draw]:
     for overload in ("bernoulli_.Tensor", "bernoulli.Tensor"):
         yield Draw(overload, "0 and 1", lambda d, n: (*full(0.5)(d, n), alternating(d, n, 0, 1)), certain)
         for p in (0.2, 0.8):
-            yield Draw(overload, f"{p}", together(full(0.5), full(p)), values)
+            yield Draw(overload, f"{p}", concatenated(full(0.5), full(p)), values)
     yield Draw("bernoulli", "0 and 1", lambda d, n: (alternating(d, n, 0, 1),), certain)
     yield filled("bernoulli", 0.2, values)
 
@@ -218,7 +218,7 @@ def _discrete() -> Iterator[Draw]:
         yield filled("poisson", rate, within(0, float("inf")))
     yield filled("poisson", 0, certain)
     for p in (0.0, 1.0):
-        yield Draw("binomial", f"10, {p}", together(full(10), full(p)), certain)
+        yield Draw("binomial", f"10, {p}", concatenated(full(10), full(p)), certain)
     yield Draw("binomial", "10, 0.3", lambda d, n: (*full(10)(d, n), *full(0.3)(d, n)))
     yield Draw("binomial", "0 and 10, 0.3", lambda d, n: (alternating(d, n, 0, 10), *full(0.3)(d, n)))
 
@@ -235,7 +235,7 @@ def _multinomial() -> Iterator[Draw]:
     )
     for weights, samples, replacement, check in kinds:
         title = f"{weights}, {samples}, {replacement}"
-        yield Draw("multinomial", title, together(rows(*weights), plain(samples, replacement)), check)
+        yield Draw("multinomial", title, concatenated(rows(*weights), plain(samples, replacement)), check)
     yield Draw("multinomial", "one row", lambda d, n: (torch.tensor([1, 2, 0, 4], dtype=d), n, True), values)
 
 
@@ -248,7 +248,7 @@ def _dropout() -> Iterator[Draw]:
         yield filled(overload, 1, certain, 0.5, False)
     for overload in ("feature_dropout", "feature_alpha_dropout"):
         for p, check in ((0.25, whole_channels), (0.0, certain), (1.0, certain)):
-            yield Draw(overload, f"{p}", together(channels, plain(p, True)), check)
+            yield Draw(overload, f"{p}", concatenated(channels, plain(p, True)), check)
 
 
 DRAWS: tuple[Draw, ...] = (*_bernoulli(), *_continuous(), *_discrete(), *_multinomial(), *_dropout())

@@ -74,7 +74,7 @@ class SchemaRandomSource(CaseSource):
         dtype: torch.dtype = getattr(torch, key.dtype)
         for draw in DRAWS:
             if draw.overload == key.operator and key.dtype in draw.dtypes:
-                yield from of_a_draw(draw, dtype)
+                yield from cases_of_draw(draw, dtype)
         twin = functional_form(key.operator)
         for draw in ONE_OF_EACH:
             if full_name(draw.overload) == twin and key.dtype in draw.dtypes:
@@ -113,7 +113,7 @@ def seeded(case: Case) -> Iterator[Case]:
         yield replace(case, call=with_generator(case.call), title="generator=")
 
 
-def of_a_draw(draw: Draw, dtype: torch.dtype) -> Iterator[Case]:
+def cases_of_draw(draw: Draw, dtype: torch.dtype) -> Iterator[Case]:
     """Cases about a random call: certain properties, its distribution, and that of calls that draw one number each."""
     call = SchemaCall(full_name(draw.overload))
     kwargs = {"dtype": dtype, "device": CPU} if draw.factory else {}

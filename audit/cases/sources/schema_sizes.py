@@ -16,7 +16,7 @@ from .case_tensors import tensors_of, with_tensors
 from .dimensions import Axis, Dimensions, map_dense, results_of, stretched
 from .mixed_dtypes import each_in_others
 from .number_ranges import results_on_cpu
-from .sizes import ALIAS_OF_NOTHING, LONGEST, MOST_ELEMENTS, SLIM, apart, in_many_dimensions, is_any_of, largest_size
+from .sizes import ALIAS_OF_NOTHING, LONGEST, MOST_ELEMENTS, SLIM, disjoint, in_many_dimensions, is_any_of, largest_size
 from .tensor_layouts import GROWN
 
 # Above 1,024 rows, and above the 2,048 elements that one threadgroup sorts.
@@ -41,7 +41,7 @@ def in_sizes(case: Case, operator: str) -> Iterator[Case]:
             if (
                 other is not axis
                 and other.size > SLIM
-                and all(apart(other, chosen_axis) for chosen_axis in (axis, *slim))
+                and all(disjoint(other, chosen_axis) for chosen_axis in (axis, *slim))
             ):
                 slim = tried if results_of(dimensions.resized({**tried, axis: SLIM})) is not None else slim
         size = wanted if wanted == ROWS else max(ROWS, wanted // int(dimensions.elements({**slim, axis: 1})) + 1)

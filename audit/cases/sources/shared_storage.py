@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ...model.case import Case
-from .case_tensors import strided_positions, tensors_of, unsure, with_tensors
+from .case_tensors import comparing_errors, strided_positions, tensors_of, with_tensors
 from .dimensions import broadcast
 
 # Elements before, between and behind the tensors of one storage: none of them begins it.
@@ -47,7 +47,7 @@ def in_one_storage(case: Case) -> Case | None:
     for positions in by_dtype.values():
         if len(positions) > 1:
             moved.update(_parts_of_one({i: tensors_of(case)[i].detach() for i in positions}))
-    return with_tensors(unsure(case), moved, "all in one storage") if moved else None
+    return with_tensors(comparing_errors(case), moved, "all in one storage") if moved else None
 
 
 def _parts_of_one(tensors: dict[int, Tensor]) -> Iterator[tuple[int, Tensor]]:
@@ -77,7 +77,7 @@ def all_the_same(case: Case, but: Collection[int], elementwise: bool) -> Case | 
         if others:
             shared = tensors_of(case)[first].detach().clone()
             same.update(dict.fromkeys((first, *others), shared))
-    return with_tensors(unsure(case), same, "all the same tensor") if same else None
+    return with_tensors(comparing_errors(case), same, "all the same tensor") if same else None
 
 
 def _filled(case: Case) -> dict[int, Tensor]:
@@ -158,5 +158,5 @@ def sharing(case: Case, way: Shared) -> Case | None:
             if other is not mine:
                 other = other.detach().requires_grad_(second.requires_grad)
             title = f"tensors {left} and {right}: {way.__name__.replace('_', ' ')}"
-            return with_tensors(unsure(case), {left: mine, right: other}, title)
+            return with_tensors(comparing_errors(case), {left: mine, right: other}, title)
     return None

@@ -242,7 +242,7 @@ class Sizes:
         pairs = [(first, last), (last, first)] if first is not last else [(first, last)]
         for long, short in pairs[:count]:
             wanted = {long: self._at_most(long, ROWS)}
-            if apart(long, short):
+            if disjoint(long, short):
                 wanted[short] = self._at_most(short, COLUMNS)
             sizes = self._fitting(wanted)
             if sizes:
@@ -268,7 +268,7 @@ class Sizes:
         """
         sizes = dict(wanted)
         for axis in self._axes:
-            if axis.size > SLIM and all(apart(axis, other) for other in sizes):
+            if axis.size > SLIM and all(disjoint(axis, other) for other in sizes):
                 tried = {**sizes, axis: SLIM}
                 # If all dimensions of a kernel and an image grow together, the work grows with their sixth power.
                 small = {
@@ -296,7 +296,7 @@ class Sizes:
         """The sizes, and `size` for every other axis that is larger and shares no dimension with an axis before it."""
         extended = dict(sizes)
         for axis in self._axes:
-            if axis.size > size and axis not in extended and all(apart(axis, other) for other in extended):
+            if axis.size > size and axis not in extended and all(disjoint(axis, other) for other in extended):
                 extended[axis] = size
         return extended
 
@@ -306,7 +306,7 @@ class Sizes:
         return replace(case, title=title, differentiable=case.differentiable and backward, errors_count=True)
 
 
-def apart(axis: Axis, other: Axis) -> bool:
+def disjoint(axis: Axis, other: Axis) -> bool:
     """Whether two axes can have sizes that do not depend on each other."""
     return not axis.places & other.places and not (axis.in_lists and other.in_lists and axis.size == other.size)
 

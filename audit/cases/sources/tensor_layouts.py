@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ...model.case import Case
 from ...model.nested import leaves
-from .case_tensors import strided_positions, tensors_of, unsure, with_one, with_tensors
+from .case_tensors import comparing_errors, strided_positions, tensors_of, with_one, with_tensors
 from .derived import LOOKED_AT, THOROUGH, BaseGroup, Factor, distinct, representative, rotated
 from .layouts import (
     Layout,
@@ -80,7 +80,7 @@ def _variations(group: BaseGroup, cases: Sequence[Case]) -> Iterator[Case]:
             continue
         yield from each_in_turn(case, group.first_variation + number)
         if group.key.source != "opinfo":
-            whole = (in_layout(unsure(case), layout) for layout in rotated(WHOLE, group.first_variation))
+            whole = (in_layout(comparing_errors(case), layout) for layout in rotated(WHOLE, group.first_variation))
             yield from islice((varied for varied in whole if varied is not None), 1)
         if number == 0:
             yield from islice(pairs_in_one_storage([case], rotated(SHARED, group.first_variation)), 1)
@@ -109,7 +109,7 @@ def with_elements(case: Case) -> Case:
     if not tensors or any(tensor.numel() or tensor.shape != tensors[0].shape for tensor in tensors):
         return case
     ramps = {i: _ramp(i, tensor.dtype) for i, tensor in enumerate(tensors_of(case))}
-    return with_tensors(unsure(case), ramps, case.title) if len(tensors) == len(ramps) else case
+    return with_tensors(comparing_errors(case), ramps, case.title) if len(tensors) == len(ramps) else case
 
 
 def _ramp(position: int, dtype: torch.dtype) -> Tensor:
@@ -139,4 +139,4 @@ def each_in_turn(case: Case, start: int, but: Sequence[int] = ()) -> Iterator[Ca
 def alone_in(case: Case, position: int, layout: Layout) -> Case | None:
     """The case with one tensor in `layout` and all others as they are, or None if it cannot have it."""
     title = f"tensor {position} {layout.__name__.replace('_', ' ')}"
-    return with_one(unsure(case), position, layout, title)
+    return with_one(comparing_errors(case), position, layout, title)

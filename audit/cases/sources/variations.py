@@ -17,7 +17,7 @@ from ..calls.invocation import overload_of
 from ..covering.array import Row
 from ..covering.pairs import FORM, GRADIENT, LAYOUT, OTHER_LAYOUTS, SIZE, VALUES
 from . import layouts
-from .case_tensors import map_tensors, tensors_of, unsure, with_tensors, written_positions
+from .case_tensors import comparing_errors, map_tensors, tensors_of, with_tensors, written_positions
 from .forms import Call, OutForm, detached
 from .modules import ModuleCall
 from .sizes import UNCHECKED, is_any_of, is_for_users
@@ -136,7 +136,7 @@ def varied_case(variations: Sequence[Variation], row: Row, bases: Sequence[Case]
 
 def _applied(variations: Sequence[Variation], row: Row, case: Case, *, or_next: bool) -> Case | None:
     """The case at the row's levels, or, if `or_next`, at the next levels that it can be at; None if it cannot."""
-    case = unsure(case if row.get(GRADIENT, PLAIN) in GRADIENTS else without_gradients(case))
+    case = comparing_errors(case if row.get(GRADIENT, PLAIN) in GRADIENTS else without_gradients(case))
     titles = []
     for factor in dict.fromkeys(variation.factor for variation in variations):
         candidates = list(_from_level(variations, factor, row.get(factor, PLAIN)))

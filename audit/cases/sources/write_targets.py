@@ -122,7 +122,7 @@ class WithRestOfStorage:
         result = self._operator(*args, **kwargs)
         # A resized target may have left its storage; otherwise what surrounds it must be as it was.
         storages = [
-            around(target, targets) if extent_of(target) == extent else target.new_empty(0)
+            storage_around(target, targets) if extent_of(target) == extent else target.new_empty(0)
             for target, extent in zip(targets, extents, strict=True)
         ]
         return result, [target.clone() for target in targets], storages
@@ -133,7 +133,7 @@ def extent_of(target: Tensor) -> tuple[torch.Size, int]:
     return target.shape, target.untyped_storage().nbytes()
 
 
-def around(target: Tensor, others: Sequence[Tensor] = ()) -> Tensor:
+def storage_around(target: Tensor, others: Sequence[Tensor] = ()) -> Tensor:
     """A copy of the target's whole storage, with zeros for its elements and those of `others` of the same dtype.
 
     Those elements are compared as results of the call.

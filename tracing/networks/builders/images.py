@@ -131,8 +131,8 @@ class StyleTransferNetwork(nn.Module):
 
     def forward(self, image: Tensor) -> Tensor:
         """The repainted image."""
-        painted: Tensor = self.paint(image)
-        return painted
+        stylized: Tensor = self.paint(image)
+        return stylized
 
     def gram(self, image: Tensor) -> Tensor:
         """The Gram matrix of the features, which represents style."""
@@ -140,7 +140,7 @@ class StyleTransferNetwork(nn.Module):
         return torch.bmm(features, features.transpose(1, 2)) / features.shape[-1]
 
 
-def painted(model: StyleTransferNetwork, image: Tensor, _: Tensor) -> Tensor:
+def stylized(model: StyleTransferNetwork, image: Tensor, _: Tensor) -> Tensor:
     """The repainted image."""
     return model(image)
 
@@ -155,7 +155,7 @@ def style_loss(model: StyleTransferNetwork, image: Tensor, style: Tensor) -> Ten
 def style_transfer() -> NetworkWorkload:
     """Style transfer of an image."""
     return NetworkWorkload(
-        StyleTransferNetwork(), (torch.rand(1, 3, 32, 32), torch.rand(1, 3, 32, 32)), infer=painted, loss=style_loss
+        StyleTransferNetwork(), (torch.rand(1, 3, 32, 32), torch.rand(1, 3, 32, 32)), infer=stylized, loss=style_loss
     )
 
 

@@ -42,8 +42,8 @@ class TableTransformer(nn.Module):
         """Logits of the rows behind those of `classes`; cells that are NaN are missing."""
         num_labelled = len(classes)
         mean = table[:num_labelled].nanmean(0)
-        spread = (table[:num_labelled] - mean).nan_to_num().square().mean(0).sqrt() + 1e-6
-        rows = ((table - mean) / spread).nan_to_num().clamp(-10.0, 10.0)
+        deviation = (table[:num_labelled] - mean).nan_to_num().square().mean(0).sqrt() + 1e-6
+        rows = ((table - mean) / deviation).nan_to_num().clamp(-10.0, 10.0)
         with torch.no_grad():
             _, _, directions = torch.linalg.svd(rows[:num_labelled].float(), full_matrices=False)
         rows = torch.cat([rows, rows @ directions[: self.components].T.to(rows)], 1)

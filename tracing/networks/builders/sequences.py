@@ -95,15 +95,15 @@ class Listener(nn.Module):
         return self.out(self.recurrent(features)[0]).log_softmax(-1).transpose(0, 1)
 
 
-def spoken(model: nn.Module, sound: Tensor, letters: Tensor) -> Tensor:
+def speech_loss(model: nn.Module, sound: Tensor, letters: Tensor) -> Tensor:
     """The CTC loss of the recognised letters."""
-    heard = model(sound).float()
-    heard_lengths = torch.full((len(sound),), len(heard))
+    log_probabilities = model(sound).float()
+    input_lengths = torch.full((len(sound),), len(log_probabilities))
     letter_lengths = torch.full((len(sound),), letters.shape[1])
-    return F.ctc_loss(heard, letters, heard_lengths, letter_lengths, zero_infinity=True)
+    return F.ctc_loss(log_probabilities, letters, input_lengths, letter_lengths, zero_infinity=True)
 
 
-def heard(model: nn.Module, sound: Tensor, _: Tensor) -> list[Tensor]:
+def recognized_letters(model: nn.Module, sound: Tensor, _: Tensor) -> list[Tensor]:
     """The most probable letters, repetitions and blanks left out."""
     letters = model(sound).argmax(-1).transpose(0, 1)
     runs = [torch.unique_consecutive(line) for line in letters]
@@ -113,7 +113,7 @@ def heard(model: nn.Module, sound: Tensor, _: Tensor) -> list[Tensor]:
 def ctc_speech() -> NetworkWorkload:
     """Two sounds of half a thousand samples and their transcripts."""
     inputs = (torch.randn(2, 512), torch.randint(1, Listener.LETTERS, (2, 4)))
-    return NetworkWorkload(Listener(), inputs, infer=heard, loss=spoken)
+    return NetworkWorkload(Listener(), inputs, infer=recognized_letters, loss=speech_loss)
 
 
 class SelectiveStateSpace(nn.Module):

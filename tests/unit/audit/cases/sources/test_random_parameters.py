@@ -11,12 +11,12 @@ from mpsmith.audit.cases.sources.random_parameters import (
     a_permutation,
     alternating,
     certain,
+    concatenated,
     distinct_rows,
     full,
     plain,
     rows,
     rows_sum_to_one,
-    together,
     values,
     whole_channels,
     within,
@@ -69,7 +69,7 @@ def test_an_out_form_has_the_distribution_of_its_functional_form() -> None:
 def test_arguments_are_filled_as_their_names_say() -> None:
     assert alternating(torch.float32, 5, 0, 1).tolist() == [0, 1, 0, 1, 0]
     assert rows(1, 2, 5)(torch.float32, 6)[0].tolist() == [[1, 2, 5], [1, 2, 5]]
-    assert together(full(2), plain(3, True))(torch.float32, 1) == (torch.tensor([2.0]), 3, True)
+    assert concatenated(full(2), plain(3, True))(torch.float32, 1) == (torch.tensor([2.0]), 3, True)
     assert DRAWN == 1536
 
 

@@ -14,7 +14,6 @@ from mpsmith.audit.cases.sources.write_targets import (
     MARGIN,
     SCHEMA_TARGET_FACTOR,
     TARGET_FACTOR,
-    around,
     at_an_offset,
     channels_last,
     every_other_element,
@@ -24,6 +23,7 @@ from mpsmith.audit.cases.sources.write_targets import (
     out_case,
     schema_case,
     slice_of_larger,
+    storage_around,
     transposed,
     written_everywhere,
     written_in,
@@ -52,7 +52,7 @@ def test_a_target_has_its_values_strides_and_offset(place, shape, stride, offset
     assert (target.stride(), target.storage_offset()) == (stride, offset)
     whole = torch.empty(0).set_(target.untyped_storage())
     assert whole.sum().item() == pytest.approx(x.sum().item() + whole.numel() - x.numel(), abs=1e-4)
-    rest = around(target)
+    rest = storage_around(target)
     assert sorted(rest.unique().tolist()) == [0.0, 1.0]
     assert int((rest == 0).sum()) == x.numel()
 
@@ -62,7 +62,7 @@ def test_an_expanded_target_has_room_for_all_elements() -> None:
     assert target is not None
     assert target.stride() == (0, 1)
     assert target.untyped_storage().nbytes() == 4 * (6 + 2 * MARGIN)
-    assert int((around(target) == 0).sum()) == 2
+    assert int((storage_around(target) == 0).sum()) == 2
     assert expanded(torch.randn(1, 2)) is None
     assert transposed(torch.randn(2)) is None
     assert slice_of_larger(torch.tensor(1.0)) is None
