@@ -15,7 +15,7 @@ from ..model.case import Case
 from ..model.verdicts import CaseVerdict, Outcome
 from .attribution import faulty_stage_of
 from .call import CompiledCall
-from .lowering import Lowering, watching
+from .lowering import Lowering, recorded_compilation
 from .refusals import fault_of_this_machine, reason_of, refused_line, verdict_of_exception
 from .verdicts import CompiledOutcome, CompiledVerdict, of_uncompiled
 
@@ -54,7 +54,7 @@ def compiled_call(
     if case.skipped:
         return CompiledOutcome(CompiledVerdict.SKIPPED, Outcome(CaseVerdict.SKIPPED, message=case.skipped))
     call = CompiledCall(case, dynamic=dynamic)
-    with watching(on_graph) as lowering, ready_to_compile():
+    with recorded_compilation(on_graph) as lowering, ready_to_compile():
         outcome = _outcome(call.case, recorder, seed, label, on_device)
         if call.raised is not None and (fault := fault_of_this_machine(call.raised)):
             raise fault

@@ -30,7 +30,7 @@ _METAL = re.compile(
 
 @dataclass
 class Lowering:
-    """The lowering by torch.compile of the calls inside `watching`.
+    """The lowering by torch.compile of the calls inside `recorded_compilation`.
 
     Attributes:
         sources: the Metal sources that Inductor gave to the compiler, in that order.
@@ -60,7 +60,7 @@ class Lowering:
 
 
 @contextmanager
-def watching(on_graph: Callable[[Lowering], None] = lambda lowering: None) -> Iterator[Lowering]:
+def recorded_compilation(on_graph: Callable[[Lowering], None] = lambda lowering: None) -> Iterator[Lowering]:
     """A context that records compilations, with Dynamo and Inductor reset as in a new process.
 
     Args:

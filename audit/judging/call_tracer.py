@@ -30,7 +30,7 @@ class CallTracer:
         self.overloads[overload] = self.overloads.get(overload, False) or outermost
 
     @contextmanager
-    def watching(self, forward: bool) -> Iterator[None]:
+    def tracing(self, forward: bool) -> Iterator[None]:
         """Record the calls made in this context; in backward nothing is called by the user's own code."""
         config = _ExperimentalConfig(capture_overload_names=True)
         profiler = profile(use_cpu=True, use_kineto=True, experimental_config=config)

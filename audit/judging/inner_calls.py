@@ -100,7 +100,7 @@ class InnerCalls(CallTracer):
         self._open: list[tuple[str, str]] = []  # the running calls: overload and arguments
 
     @contextmanager
-    def watching(self, forward: bool) -> Iterator[None]:
+    def tracing(self, forward: bool) -> Iterator[None]:
         """Audit the calls made in this context."""
         with _Mode(self):
             yield

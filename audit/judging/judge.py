@@ -339,9 +339,9 @@ class Trial:
     def _guarded(self, stage: str, run: Callable[[], Result]) -> Result:
         """Run on the device: record fallbacks and overloads, and turn an exception into its verdict."""
         tracer = None if stage == "inputs" else self._tracer
-        watching = nullcontext() if tracer is None else tracer.watching(stage == "forward")
+        tracing = nullcontext() if tracer is None else tracer.tracing(stage == "forward")
         try:
-            with self._recorder.recording() as fallbacks, watching:
+            with self._recorder.recording() as fallbacks, tracing:
                 result = run()
                 if stage != "inputs":
                     torch.mps.synchronize()  # errors of the kernels belong to this case, not to the next one

@@ -26,7 +26,7 @@ def predict(worker: Worker, task: Task, position: int, wrong: list[Trial], marke
     worker.store.add_predictions(task.group, position, *predictions_of(worker, wrong))
 
 
-def look_inside(worker: Worker, task: Task, position: int, case: Case, marker: Marker) -> None:
+def find_inner_fault(worker: Worker, task: Task, position: int, case: Case, marker: Marker) -> None:
     """Record which inner call of a wrong case is at fault; the store already has the case."""
     from ..judging.inner_calls import fault_inside
 
@@ -34,7 +34,7 @@ def look_inside(worker: Worker, task: Task, position: int, case: Case, marker: M
     announce(marker, position, worker.options.settings.timeout, RERUN)
     seed, label = worker.options.settings.seed, f"{task.key.label}:{position}"
     at_fault = fault_inside(case, worker.device.recorder, seed, label)
-    worker.pending.add(partial(worker.store.add_look_inside, task.group, position, at_fault))
+    worker.pending.add(partial(worker.store.add_inner_fault, task.group, position, at_fault))
 
 
 def record_ulp_sensitivity(

@@ -47,7 +47,7 @@ class InputDependence:
         self._effective: set[str] = set()
         self.last = -1
 
-    def look_at(self, position: int, case: Case, reference: Execution) -> None:
+    def probe(self, position: int, case: Case, reference: Execution) -> None:
         """Change those inputs of a passed case that have shown no effect yet.
 
         Args:

@@ -288,7 +288,7 @@ class IsolatedExecution:
             pool.schedule(worker.rerun_crashed_case, args=(task,)).result()
         except ProcessExpired as expired:
             at_fault = last_call.read(last_call.path_of(task.marker), exit_of(expired, self._scratch))
-            self._store.add_look_inside(task.group, position, at_fault)
+            self._store.add_inner_fault(task.group, position, at_fault)
 
 
 def _crash(ended: WorkerExit) -> Outcome:

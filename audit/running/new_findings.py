@@ -42,10 +42,10 @@ class NewFindings:
         """Count executed cases, and print new findings if the last time was long ago."""
         self._progress.advance(cases, group_done=group_done, crashed=crashed)
         if time.monotonic() - self._looked >= SECONDS_BETWEEN_LOOKS:
-            self.look()
+            self.print_new()
             self._looked = time.monotonic()
 
-    def look(self) -> None:
+    def print_new(self) -> None:
         """Print what is new since the last call."""
         self._last, rows = self._store.findings_after(self._run, self._last)
         new: dict[CaseVerdict, list[str]] = {}

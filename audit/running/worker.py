@@ -21,7 +21,7 @@ from ..model.selection import Samples
 from ..model.verdicts import CaseVerdict, Grade, Outcome
 from ..shipped.kernels import slow_positions
 from . import last_call
-from .case_reruns import look_inside, predict, record_ulp_sensitivity
+from .case_reruns import find_inner_fault, predict, record_ulp_sensitivity
 from .compiled import SameVerdict, compiled_groups, judged_compiled, with_own_sources
 from .device_health import RECYCLED
 from .one_case import announce, judged
@@ -148,7 +148,7 @@ def rerun_crashed_case(task: Task) -> None:
             case, worker.device.recorder, worker.options.settings.seed, label, partial(last_call.note, descriptor)
         )
     os.close(descriptor)
-    worker.store.add_look_inside(task.group, _position(task), at_fault)
+    worker.store.add_inner_fault(task.group, _position(task), at_fault)
 
 
 def replay(task: Task) -> Replay:
@@ -323,7 +323,7 @@ def _run_cases(
         with computing.of_case(position) as drained:
             launches: LaunchesByOverload = {}
             wrong: list[Trial] = []
-            observe = partial(_note_execution, launches, drained, wrong, partial(dependence.look_at, position, case))
+            observe = partial(_note_execution, launches, drained, wrong, partial(dependence.probe, position, case))
             observers = {"tracer": traced, "on_device": reached_device, "on_executed": observe}
             outcome = judged(worker, case, f"{task.key.label}:{position}", **observers)
             grade, kernels = grade_of_case(launches, outcome) if launches else None, kernels_in(launches)
@@ -335,7 +335,7 @@ def _run_cases(
                 worker.pending.add(partial(worker.store.add_case_kernels, task.group, position, kernels))
             predict(worker, task, position, wrong, marker)
             if may_have_faulty_call(outcome) and inner_call_reruns.allows(outcome):
-                look_inside(worker, task, position, case, marker)
+                find_inner_fault(worker, task, position, case, marker)
             if (
                 grade is Grade.SHIPPED_KERNEL
                 and outcome.verdict is CaseVerdict.WRONG

@@ -68,7 +68,7 @@ def reach_of(workers: int, say: Callable[[str], None]) -> Reach:
     except (OSError, ValueError):
         pass
     say("self-test: recording which operators call which (once; kept in the cache)")
-    calls = _watched(workers)
+    calls = _called_overloads(workers)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(f".{os.getpid()}")
     temporary.write_text(json.dumps({name: sorted(called) for name, called in sorted(calls.items())}))
@@ -76,7 +76,7 @@ def reach_of(workers: int, say: Callable[[str], None]) -> Reach:
     return Reach({name: frozenset(called) for name, called in calls.items()})
 
 
-def _watched(workers: int) -> dict[str, set[str]]:
+def _called_overloads(workers: int) -> dict[str, set[str]]:
     calls: dict[str, set[str]] = {}
     for dtypes in DTYPES:
         offered = {key.operator for key in _groups() if key.dtype in dtypes}

@@ -209,7 +209,7 @@ class Store(StoreQueries):
                 (note, group, position, verdict.value if verdict else None, note),
             )
 
-    def add_look_inside(self, group: int, position: int, at_fault: AtFault | None) -> None:
+    def add_inner_fault(self, group: int, position: int, at_fault: AtFault | None) -> None:
         """Record which inner call of a recorded case was wrong; None if none was."""
         recorded = at_fault or AtFault("", "", "")
         with self._writing() as connection:

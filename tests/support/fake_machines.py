@@ -84,7 +84,7 @@ class FakeExecution:
         outcome = Outcome(verdict, "forward", message, fallbacks, "close", error, bool(position % 2), 0.25)
         self._store.add_case(group.id, position, outcome, f"(float32[{position}])", Grade.DISPATCH_ONLY)
         if verdict is CaseVerdict.WRONG:
-            self._store.add_look_inside(group.id, position, None)
+            self._store.add_inner_fault(group.id, position, None)
             self._store.add_case_kernels(group.id, position, ["kernel"])
 
     def probe_module(self, run: Run) -> None:

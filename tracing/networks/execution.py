@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from ...audit.compiled.judging import ready_to_compile
-from ...audit.compiled.lowering import Lowering, watching
+from ...audit.compiled.lowering import Lowering, recorded_compilation
 from ...errors import MpsmithError, one_line
 from ..classification import OverloadTraits
 from ..journal import Journal
@@ -120,7 +120,7 @@ def _compiling(mode: Mode) -> Iterator[Lowering | None]:
     if mode is not Mode.compile:
         yield None
         return
-    with watching() as lowering, ready_to_compile():
+    with recorded_compilation() as lowering, ready_to_compile():
         yield lowering
 
 

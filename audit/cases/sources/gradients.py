@@ -56,9 +56,9 @@ def _variations(group: BaseGroup, case: Case) -> Iterator[Case]:
     every = [*with_cotangents(case), *of_some_inputs(case), *of_some_outputs(case)]
     if group.key.dtype == THOROUGH and group.key.variant != "eval":
         yield from every
-        yield from islice(used_otherwise(case, group.first_variation), 1)
+        yield from islice(with_gradient_uses(case, group.first_variation), 1)
     else:
-        every.extend(used_otherwise(case, group.first_variation))
+        every.extend(with_gradient_uses(case, group.first_variation))
         yield from rotated(every, group.first_variation)[:SOME]
 
 
@@ -140,7 +140,7 @@ def only(process_output: Callable[[Any], Any], number: int) -> Callable[[Any], A
 # ---- how the call is used
 
 
-def used_otherwise(case: Case, start: int) -> Iterator[Case]:
+def with_gradient_uses(case: Case, start: int) -> Iterator[Case]:
     """The case with its gradients used in each of `USES`, rotated by `start`."""
     for use in rotated(USES, start):
         yield use(case)

@@ -26,7 +26,7 @@ from .write_targets import (
     opinfo_with_out,
     schema_case,
     slice_of_larger,
-    surrounded,
+    with_storage_around,
     written_in,
 )
 
@@ -179,7 +179,7 @@ def _variations(group: BaseGroup, case: Case) -> Iterator[Case]:
     yield from with_numbers(case, group.opinfo.aten_name)
     given = opinfo_in_place(group, case)
     if given is not None:
-        yield from each_in_others(surrounded(*given), min(most, 2), turn, but=given[1])
+        yield from each_in_others(with_storage_around(*given), min(most, 2), turn, but=given[1])
     given = opinfo_with_out(group, case)
     if given is not None:
         yield from out_in_others(*given, min(most, 2), turn)

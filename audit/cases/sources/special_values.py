@@ -13,7 +13,7 @@ from ...model.case import Case
 from ...model.nested import leaves
 from .case_tensors import map_tensors
 from .derived import BaseGroup, Factor, distinct
-from .unsafe_values import excluded, is_left_alone, writes_by_name
+from .unsafe_values import excluded, is_kept_as_given, writes_by_name
 from .value_classes import ValueClass, classes
 
 # So many tensors of a case get special values each alone; a foreach function has dozens that are all alike.
@@ -127,7 +127,7 @@ def varied_tensors(case: Case, operator: str, dtype: torch.dtype) -> list[int]:
     count = 0
     for place, argument in (*enumerate(case.args), *case.kwargs.items()):
         integers = not (dtype.is_floating_point or dtype.is_complex)
-        numbers = not is_left_alone(operator, place, integers=integers)
+        numbers = not is_kept_as_given(operator, place, integers=integers)
         for leaf in leaves(argument):
             if isinstance(leaf, Tensor):
                 if numbers and leaf.dtype is dtype and leaf.layout is torch.strided and leaf.numel():

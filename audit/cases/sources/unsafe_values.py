@@ -153,7 +153,7 @@ def writes_by_name(overload: str) -> bool:
 
 
 @cache
-def is_left_alone(operator: str, place: int | str, *, integers: bool) -> bool:
+def is_kept_as_given(operator: str, place: int | str, *, integers: bool) -> bool:
     """Whether an argument, given by position or name, is not to be changed: indices, sizes and the like."""
     name = bare(operator)
     left_alone = UNCHECKED | POSITIONS if integers else UNCHECKED

@@ -63,9 +63,9 @@ def variations_of(op: Any, dtype: str) -> tuple[Variation, ...]:
     return (
         *(Variation(SIZE, level, partial(resized, shape_of=shape_of)) for level, shape_of in SIZES.items()),
         *(Variation(VALUES, level, change) for level, change in special.items()),
-        *(Variation(LAYOUT, level, partial(first_relaid, layout=layout)) for level, layout in LAYOUTS.items()),
+        *(Variation(LAYOUT, level, partial(first_in_layout, layout=layout)) for level, layout in LAYOUTS.items()),
         *(
-            Variation(OTHER_LAYOUTS, level, partial(others_relaid, layout=layout))
+            Variation(OTHER_LAYOUTS, level, partial(others_in_layout, layout=layout))
             for level, layout in OTHERS_IN_FORMS.items()
         ),
         *(Variation(GRADIENT, level, change) for level, change in GRADIENTS.items()),
@@ -94,7 +94,7 @@ def variations_of_call(operator: str, dtype: str, case: Case) -> tuple[Variation
             for name in names
         ),
         *(
-            Variation(LAYOUT, level, partial(first_relaid, layout=layout))
+            Variation(LAYOUT, level, partial(first_in_layout, layout=layout))
             for level, layout in LAYOUTS.items()
             if not (0 in written and layout is layouts.expanded)
         ),
@@ -174,12 +174,12 @@ LAYOUTS_OF_OTHERS = {name: LAYOUTS[name] for name in ("transposed", "offset", "e
 OTHERS_IN_FORMS = {**LAYOUTS_OF_OTHERS, "conjugated": layouts.conjugate_view}
 
 
-def first_relaid(case: Case, layout: layouts.Layout) -> Case | None:
+def first_in_layout(case: Case, layout: layouts.Layout) -> Case | None:
     """The case with its first tensor in another layout."""
     return layouts.relaid(case, layout, lambda place: place == 0)
 
 
-def others_relaid(case: Case, layout: layouts.Layout) -> Case | None:
+def others_in_layout(case: Case, layout: layouts.Layout) -> Case | None:
     """The case with all tensors but the first in another layout."""
     return layouts.relaid(case, layout, lambda place: place > 0)
 

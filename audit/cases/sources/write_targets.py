@@ -217,15 +217,15 @@ def written_in(case: Case, targets: Sequence[int], place: Place) -> Case | None:
     others = {i: t for i in targets if (t := placed[id(tensors[i])]) is not None}
     if not others:
         return None
-    return surrounded(with_tensors(case, others, f"{case.title} {place.__name__.replace('_', ' ')}"), targets)
+    return with_storage_around(with_tensors(case, others, f"{case.title} {place.__name__.replace('_', ' ')}"), targets)
 
 
-def surrounded(case: Case, targets: Sequence[int]) -> Case:
+def with_storage_around(case: Case, targets: Sequence[int]) -> Case:
     """The case with a result that includes the storage around its targets."""
     return replace(case, call=WithRestOfStorage(case.call, targets), form=case.title)
 
 
-def written_everywhere(case: Case, targets: Sequence[int], places: Sequence[Place] = PLACES) -> Iterator[Case]:
+def with_placed_targets(case: Case, targets: Sequence[int], places: Sequence[Place] = PLACES) -> Iterator[Case]:
     """The case with its targets in each of the places that they can have."""
     for place in places:
         varied = written_in(case, targets, place)
@@ -270,16 +270,16 @@ def _variations(group: BaseGroup, case: Case) -> Iterator[Case]:
     if given is not None:
         called, targets = given
         if thorough and len(targets) == 1:
-            yield from written_everywhere(called, targets)
+            yield from with_placed_targets(called, targets)
         else:
             yield from islice(
-                written_everywhere(called, targets, rotated(PLACES, group.first_variation)), PLACES_IN_TURN
+                with_placed_targets(called, targets, rotated(PLACES, group.first_variation)), PLACES_IN_TURN
             )
         yield from sharing_storage_with_operand(called, targets)
-        yield from each_in_turn(surrounded(called, targets), group.first_variation, but=targets)
+        yield from each_in_turn(with_storage_around(called, targets), group.first_variation, but=targets)
     given = opinfo_with_out(group, case)
     if given is not None:
-        yield from written_everywhere(
+        yield from with_placed_targets(
             *given, OUT_PLACES if thorough else rotated(OUT_PLACES, group.first_variation)[:1]
         )
 
@@ -309,14 +309,14 @@ def _schema_variations(group: BaseGroup, case: Case) -> Iterator[Case]:
     if given is None:
         return
     called, targets = given
-    yield from written_everywhere(called, targets, (transposed,))
+    yield from with_placed_targets(called, targets, (transposed,))
     others = rotated(tuple(place for place in PLACES if place is not transposed), group.first_variation)
-    chosen = list(islice(written_everywhere(called, targets, others), 1))
+    chosen = list(islice(with_placed_targets(called, targets, others), 1))
     yield from chosen
     yield from sharing_storage_with_operand(called, targets)
-    yield from each_in_turn(surrounded(called, targets), group.first_variation, but=targets)
+    yield from each_in_turn(with_storage_around(called, targets), group.first_variation, but=targets)
     if any(case.title.endswith(expanded.__name__) for case in chosen):  # refused: nothing was written
-        yield from written_everywhere(called, targets, (at_an_offset,))
+        yield from with_placed_targets(called, targets, (at_an_offset,))
 
 
 TARGET_FACTOR = Factor("targets", in_each_case(_variations), _applies)
@@ -329,4 +329,4 @@ def sharing_storage_with_operand(case: Case, targets: list[int]) -> Iterator[Cas
     """The case with a target and another operand as parts of one storage that do not overlap."""
     varied = sharing(case, halves)
     if varied is not None:
-        yield surrounded(varied, targets)
+        yield with_storage_around(varied, targets)

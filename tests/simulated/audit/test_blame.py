@@ -48,7 +48,7 @@ def audited(folder: Path, source: str, *operators: str) -> AuditSummary:
                 outcome = judge(case, CounterRecorder(), 0, label, tracer)
                 store.add_case(group, position, outcome, described(case))
                 if may_have_faulty_call(outcome):
-                    store.add_look_inside(group, position, fault_inside(case, CounterRecorder(), 0, label))
+                    store.add_inner_fault(group, position, fault_inside(case, CounterRecorder(), 0, label))
             store.add_called_overloads(group, tracer.overloads)
         run = recording.finish()
         return summarize(store, run, audited_surface(run))

@@ -92,12 +92,12 @@ def sources():
 def audited(entry: str, fault: str, sources) -> list[StoredCase]:
     """An operator audited in this process, with the faults that the device has; its sparse forms are left out."""
     cases = []
-    watching = CallTracer() if "on_cpu" in fault else None
+    tracer = CallTracer() if "on_cpu" in fault else None
     for name in SOURCES:
         keys = [key for key in sources[name].groups() if key.operator == entry and "/" not in key.variant]
         for key in (key for key in keys if key.dtype in DTYPES):
             for position, case in make_cases(sources[name], key, Samples.DEFAULT, 0).items():
-                outcome = judge.judge(case, CounterRecorder(), 0, f"{key.label}:{position}", watching)
+                outcome = judge.judge(case, CounterRecorder(), 0, f"{key.label}:{position}", tracer)
                 cases.append(StoredCase(0, key, position, outcome, ""))
     return cases
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from mpsmith.audit.compiled.lowering import watching
+from mpsmith.audit.compiled.lowering import recorded_compilation
 from mpsmith.audit.compiled.overlay import MODULE, Generator, OverlayError, overlaid
 from mpsmith.simulator import metal
 from support.generator_faults import installed_generator
@@ -42,7 +42,7 @@ def changed(tmp_path: Path) -> ChangedGenerator:
 
 def floor_of(x: torch.Tensor) -> tuple[list[float], str]:
     """What the compiled call returns, and the Metal that was generated for it."""
-    with watching() as lowering:
+    with recorded_compilation() as lowering:
         result: Any = torch.compile(torch.floor, dynamic=False)(x.to("mps"))
     return result.cpu().tolist(), lowering.source
 

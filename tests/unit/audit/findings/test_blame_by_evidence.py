@@ -47,7 +47,7 @@ class Run:
         self.recording.add(key, *outcomes, calls=calls, done=False)
         (group,) = [group.id for group in self.store.groups(self.recording.run.id) if group.key == key]
         for position, fault in (inside or {}).items():
-            self.store.add_look_inside(group, position, fault)
+            self.store.add_inner_fault(group, position, fault)
 
     def evidence(self, rules: dict[str, str] | None = None) -> RunEvidence:
         return evidence_of(read_run(self.store, self.recording.run), SURFACE, rules or {})

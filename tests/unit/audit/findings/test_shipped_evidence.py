@@ -66,7 +66,7 @@ class Built(Recording):
             if kernels:
                 self.store.add_case_kernels(group, position, kernels)
             if at_fault:
-                self.store.add_look_inside(group, position, at_fault)
+                self.store.add_inner_fault(group, position, at_fault)
         self.store.add_launches(group, launches)
 
     def summary(self) -> AuditSummary:

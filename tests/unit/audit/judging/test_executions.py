@@ -214,7 +214,7 @@ def test_a_real_call_is_watched_even_when_it_raises() -> None:
     tracer = CallTracer()
 
     def call() -> None:
-        with tracer.watching(forward=True):
+        with tracer.tracing(forward=True):
             torch.ones(2).add(1)
             raise ValueError("after")
 

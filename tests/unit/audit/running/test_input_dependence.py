@@ -19,7 +19,7 @@ from mpsmith.audit.running.input_dependence import TRIES, InputDependence
 def without_effect(*cases: Case, operator: str = "op") -> list[str]:
     dependence = InputDependence(operator)
     for position, case in enumerate(cases):
-        dependence.look_at(position, case, execute(case, move(case.args, case.kwargs, "cpu")))
+        dependence.probe(position, case, execute(case, move(case.args, case.kwargs, "cpu")))
     return dependence.without_effect
 
 

@@ -31,8 +31,8 @@ def test_each_finding_is_said_once() -> None:
     listener = SimpleNamespace(advance=lambda cases, **more: counted.append(cases))
     findings = NewFindings(SimpleNamespace(findings_after=findings_after), 1, listener, said.append)  # type: ignore[arg-type]
     findings.advance(3)
-    findings.look()
-    findings.look()
+    findings.print_new()
+    findings.print_new()
     assert counted == [3]
     assert asked == [0, 5]
     assert said == [

@@ -26,7 +26,7 @@ def filled(store: Store) -> tuple[Run, StoredGroup]:
     recording.add(KEY, wrong, Outcome(CaseVerdict.PASSED), calls={"sort": True, "empty": False})
     (group,) = store.groups(recording.run.id)
     store.add_case(group.id, 7, wrong, "(int8[2])", Grade.SHIPPED_KERNEL)
-    store.add_look_inside(group.id, 0, AtFault("aten::sort", "sort()", "wrong"))
+    store.add_inner_fault(group.id, 0, AtFault("aten::sort", "sort()", "wrong"))
     store.add_covered(group.id, 3, {0: (("size", "small"),), 1: (("size", "large"),)})
     store.add_launches(group.id, {"aten::sort": Launches(calls=2, cases=1)})
     store.add_case_kernels(group.id, 7, ["sort_block"])

@@ -113,19 +113,19 @@ def binary(**fields: object) -> Case:
 
 def test_one_tensor_gets_a_layout_and_keeps_its_values_and_gradient() -> None:
     case = binary()
-    changed = variations.first_relaid(case, variations.LAYOUTS["transposed"])
+    changed = variations.first_in_layout(case, variations.LAYOUTS["transposed"])
     assert changed is not None
     assert [t.stride() for t in changed.args] == [(1, 2), (3, 1)]
     assert [t.requires_grad for t in changed.args] == [True, True]
     assert torch.equal(changed.args[0], case.args[0])
-    changed = variations.others_relaid(case, variations.LAYOUTS_OF_OTHERS["expanded"])
+    changed = variations.others_in_layout(case, variations.LAYOUTS_OF_OTHERS["expanded"])
     assert changed is not None
     assert [t.stride() for t in changed.args] == [(3, 1), (0, 1)]
 
 
 def test_a_layout_that_no_tensor_can_have_is_none() -> None:
-    assert variations.first_relaid(binary(), variations.LAYOUTS["channels last"]) is None
-    assert variations.others_relaid(Case(torch.exp, (torch.rand(2, 3),)), variations.LAYOUTS["offset"]) is None
+    assert variations.first_in_layout(binary(), variations.LAYOUTS["channels last"]) is None
+    assert variations.others_in_layout(Case(torch.exp, (torch.rand(2, 3),)), variations.LAYOUTS["offset"]) is None
 
 
 @pytest.mark.parametrize(

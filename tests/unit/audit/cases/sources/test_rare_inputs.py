@@ -31,7 +31,7 @@ def test_the_cpu_accepts_each_call_and_every_input_matters(row: WrittenCalls) ->
         assert [case.title for case in cases if not accepts(case)] == []
         dependence = InputDependence(row.operator)
         for position, case in enumerate(cases):
-            dependence.look_at(position, case, execute(case, move(case.args, case.kwargs, "cpu")))
+            dependence.probe(position, case, execute(case, move(case.args, case.kwargs, "cpu")))
         assert dependence.note == "", dtype
 
 

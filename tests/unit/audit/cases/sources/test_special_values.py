@@ -18,7 +18,7 @@ from mpsmith.audit.cases.sources.special_values import (
     varied_tensors,
     with_special_values,
 )
-from mpsmith.audit.cases.sources.unsafe_values import bare, excluded, is_left_alone, writes_by_name
+from mpsmith.audit.cases.sources.unsafe_values import bare, excluded, is_kept_as_given, writes_by_name
 from mpsmith.audit.cases.sources.value_classes import classes
 from mpsmith.audit.model.case import Case
 from support.source_cases import cases_of_group
@@ -116,10 +116,10 @@ def test_positions_get_no_values() -> None:
     case = Case(call, (torch.ones(3, dtype=torch.int64), 0, torch.tensor([0, 2])))
     assert varied_tensors(case, "gather", torch.int64) == [0]
     assert varied_tensors(case, "eq", torch.int64) == [0, 1]
-    assert is_left_alone("index_select", "index", integers=True)
-    assert not is_left_alone("index_select", "index", integers=False)
-    assert is_left_alone("quantile", 1, integers=False)
-    assert not is_left_alone("quantile", 0, integers=False)
+    assert is_kept_as_given("index_select", "index", integers=True)
+    assert not is_kept_as_given("index_select", "index", integers=False)
+    assert is_kept_as_given("quantile", 1, integers=False)
+    assert not is_kept_as_given("quantile", 0, integers=False)
 
 
 def test_empty_and_other_tensors_stay() -> None:

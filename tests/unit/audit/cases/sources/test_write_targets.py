@@ -25,7 +25,7 @@ from mpsmith.audit.cases.sources.write_targets import (
     slice_of_larger,
     storage_around,
     transposed,
-    written_everywhere,
+    with_placed_targets,
     written_in,
 )
 from mpsmith.audit.model.case import Case
@@ -72,7 +72,7 @@ def test_in_place_writes_the_first_argument_in_every_place() -> None:
     case = Case(torch.add, (torch.ones(2, 3, requires_grad=True), torch.ones(2, 3)), differentiable=True)
     called, targets = in_place_case(case, torch.Tensor.add_)
     assert targets == [0]
-    cases = {c.title: c for c in written_everywhere(called, targets)}
+    cases = {c.title: c for c in with_placed_targets(called, targets)}
     assert set(cases) == {
         "in place transposed",
         "in place at an offset",
