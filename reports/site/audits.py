@@ -17,11 +17,12 @@ INDEX = "data/audits.js"
 
 
 def name_of(summary: AuditSummary) -> str:
-    """The name of an audit: its torch, how many cases ran, and a key of the verdicts; equal for equal results."""
+    """The name of an audit: its torch, packages and cases, and a key of the verdicts; equal for equal results."""
     torch = summary.run.environment.get("torch", "unknown")
     key = fingerprint(json.dumps(data_of(summary)))[:8]
     simulated = "_SIMULATED" if summary.run.simulated else ""
-    return re.sub(r"[^\w.+-]", "-", f"torch_{torch}_{summary.run.executed}_cases_{key}{simulated}")
+    packages = "".join(f"_with_{package}" for package in summary.run.settings.get("imports", ()))
+    return re.sub(r"[^\w.+-]", "-", f"torch_{torch}{packages}_{summary.run.executed}_cases_{key}{simulated}")
 
 
 def data_of(summary: AuditSummary) -> dict[str, Any]:

@@ -242,7 +242,10 @@ def test_counts_changes_and_keeps_both_audits(summary: AuditSummary, tmp_path: P
     assert {f"data/audits/{name}.js" for name in names} <= set(written)
     # Another report into the folder adds its audit; the last one is its own.
     index = tmp_path / "data" / "audits.js"
-    other = replace(summary, overloads=tuple(replace(o, verdict=OverloadVerdict.CRASH) for o in summary.overloads))
+    crashed = tuple(replace(o, verdict=OverloadVerdict.CRASH) for o in summary.overloads)
+    run = replace(summary.run, settings={**summary.run.settings, "imports": ["mpsmith.kernels"]})
+    other = replace(summary, overloads=crashed, run=run)
+    assert "_with_mpsmith.kernels_" in audits.name_of(other)
     for audit in (summary, other, summary, summary):
         write_site(content_of(audit), tmp_path)
     assert index.read_text() == f'mpsmith.give("audits",["{audits.name_of(other)}","{names[1]}"]);\n'
