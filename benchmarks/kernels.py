@@ -33,13 +33,10 @@ def main() -> None:
 
 def _import_cost() -> None:
     """Print the median over new interpreters."""
-    plain = statistics.median(_printed(_IMPORT) for _ in range(5))
+    command = [sys.executable, "-c", _IMPORT]
+    runs = (subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(5))
+    plain = statistics.median(float(run.stdout) for run in runs)
     print(f"import mpsmith.kernels above import torch, no mps device: {plain:.1f} ms (limit {IMPORT_LIMIT_MS})")
-
-
-def _printed(script: str) -> float:
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    return float(done.stdout)
 
 
 def _call_cost() -> None:
@@ -63,7 +60,7 @@ def _call_cost() -> None:
 
     warnings.simplefilter("ignore")
     calls = _recorded_calls()
-    Shader.kernel = _does_nothing  # type: ignore[method-assign, assignment]
+    Shader.kernel = lambda *place: lambda *arguments, **options: None  # type: ignore[method-assign]
     x = torch.randn(64, device="mps")
     print(f"torch.neg, whole: {_microseconds(lambda: torch.neg(x)):.1f} us")
     print(f"above the launch, of which in operators of torch; the rest is our Python (limit {CALL_LIMIT_US} us)")
@@ -116,10 +113,6 @@ def _recorded_calls() -> dict[str, Callable[[], Any]]:
 def _run(calls: list[Callable[[], Any]]) -> None:
     for call in calls:
         call()
-
-
-def _does_nothing(shader: object, name: str, device: object) -> Callable[..., None]:
-    return lambda *arguments, **options: None
 
 
 def _microseconds(call: Callable[[], Any], calls: int = 200, rounds: int = 25) -> float:

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import torch
 
-# How many calls of this process went to the CPU, by operator.
-_on_cpu: Counter[str] = Counter()
+_warned: set[str] = set()  # the operators that have warned in this process
+_reasons: ContextVar[list[str]] = ContextVar("_reasons")
 
 
-def calls_on_cpu() -> int:
-    """How many calls of this process ran on the CPU."""
-    return _on_cpu.total()
+@contextmanager
+def reasons_for_the_cpu() -> Iterator[list[str]]:
+    """Inside, the list gets the reason of each call of this thread that runs on the CPU instead."""
+    token = _reasons.set([])
+    try:
+        yield _reasons.get()
+    finally:
+        _reasons.reset(token)
 
 
 def converged(infos: torch.Tensor, name: str) -> bool:
@@ -32,9 +39,10 @@ def converged(infos: torch.Tensor, name: str) -> bool:
 
 
 def warn_of_the_cpu(name: str, reason: str) -> None:
-    """Count a call that runs on the CPU, and warn of each operator's first one."""
-    _on_cpu[name] += 1
-    if _on_cpu[name] == 1:
+    """Say why a call runs on the CPU: warn of each operator's first one."""
+    _reasons.get([]).append(f"{name}: {reason}")
+    if name not in _warned:
+        _warned.add(name)
         warnings.warn(
             f"mpsmith: {name}: {reason}; this call runs on the CPU. Later ones do so without a warning.", stacklevel=2
         )

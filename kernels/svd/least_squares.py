@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 
 import torch
 
 from ..runtime.autocast import without_autocast
-from ..runtime.convergence import calls_on_cpu, warn_of_the_cpu
+from ..runtime.convergence import warn_of_the_cpu
 from ..runtime.operands import require_device, scalar_type
 from ..runtime.outputs import refuse_internal_overlap, resize_output
+from .decomposition import decompose
 
 _aten = torch.ops.aten
 _NAME = "torch.linalg.lstsq"
@@ -38,7 +38,7 @@ def linalg_lstsq_out(
     The driver decides, as on the CPU, what else is returned: residuals except for gelsy, the rank except for gels,
     singular values for gelsd and gelss. Residuals need full rank of every matrix, so gelsd and gelss read the ranks
     back, as the CPU's do. A call of gels with a matrix that may not have full rank goes to the CPU, which may raise; so
-    does a call with one that is not finite.
+    does a call with one that is not finite, or with no matrix.
     """
     side = _checked(self, b, driver, solution, residuals, rank, singular_values)
     if self.dtype not in (torch.float32, torch.complex64):
@@ -50,14 +50,14 @@ def linalg_lstsq_out(
     exponents, of_side = _exponents(self, scaled), _exponents(side, (-2, -1))
     matrices, side_by_side = self * exponents.neg().exp2(), side * of_side.neg().exp2()
     outputs = solution, residuals, rank, singular_values
-    factors = _factors(matrices)
+    factors = decompose(matrices, _NAME) if matrices.numel() else None
     if factors is None:
         return _filled(outputs, _aten.linalg_lstsq(self.cpu(), b.cpu(), rcond, driver=driver))
     left, values, right = factors
     unit = torch.finfo(values.dtype).eps * max(m, n) if rcond is None else rcond
     kept = values > 0 if driver == "gels" else values > unit * values[..., :1]
     tiny = torch.finfo(values.dtype).eps * max(m, n)
-    if driver == "gels" and (min(m, n) == 0 or bool((values <= tiny * values[..., :1]).any())):
+    if driver == "gels" and bool((values <= tiny * values[..., :1]).any()):
         # LAPACK raises if its triangular factor has a zero. Where it has one, the value here is of rounding errors.
         warn_of_the_cpu(_NAME, "a matrix may not have full rank")
         return _filled(outputs, _aten.linalg_lstsq(self.cpu(), b.cpu(), rcond, driver=driver))
@@ -67,12 +67,12 @@ def linalg_lstsq_out(
         solved: torch.Tensor = right.mH @ (inverse * (left.mH @ sides))
         return solved
 
-    found = nearest(side_by_side)
-    found = found + nearest(side_by_side - matrices @ found)  # reduces the rounding error of the factors
-    rest = side_by_side - matrices @ found
-    found = _times_power_of_two(found, of_side - exponents.mT)
+    answer = nearest(side_by_side)
+    answer = answer + nearest(side_by_side - matrices @ answer)  # reduces the rounding error of the factors
+    rest = side_by_side - matrices @ answer
+    answer = _times_power_of_two(answer, of_side - exponents.mT)
     ranks = kept.sum(-1) if side.numel() else kept.new_zeros(kept.shape[:-1], dtype=torch.int64)
-    results = [found.squeeze(-1) if side.dim() > b.dim() else found, *(values.new_empty(0) for _ in range(3))]
+    results = [answer.squeeze(-1) if side.dim() > b.dim() else answer, *(values.new_empty(0) for _ in range(3))]
     if driver != "gels":
         results[2] = ranks
     if driver in ("gelsd", "gelss"):
@@ -80,16 +80,6 @@ def linalg_lstsq_out(
     if m > n and driver != "gelsy" and (driver == "gels" or bool((ranks == n).all())):
         results[1] = _times_power_of_two(rest.abs().square().sum(-2), 2 * of_side.squeeze(-1))
     return _filled(outputs, results)
-
-
-def _factors(matrices: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor] | None:
-    """The singular value decomposition, or None if it went to the CPU: a matrix is not finite, or does not converge."""
-    before = calls_on_cpu()
-    with contextlib.suppress(torch.linalg.LinAlgError):  # type: ignore[attr-defined]
-        factors: tuple[torch.Tensor, torch.Tensor, torch.Tensor] = _aten._linalg_svd(matrices, False, True)
-        if calls_on_cpu() == before:
-            return factors
-    return None
 
 
 def _filled(
@@ -107,8 +97,8 @@ def _exponents(x: torch.Tensor, dims: tuple[int, ...]) -> torch.Tensor:
     if x.numel() == 0:
         return torch.zeros(*x.shape[:-2], 1, 1, device=x.device)
     parts = torch.view_as_real(x.resolve_conj()).abs().amax(-1) if x.is_complex() else x.abs()
-    found: torch.Tensor = parts.amax(dims, keepdim=True).log2().floor()
-    return found.nan_to_num(0.0, 0.0, 0.0).clamp(-_MOST, _MOST)
+    exponents: torch.Tensor = parts.amax(dims, keepdim=True).log2().floor()
+    return exponents.nan_to_num(0.0, 0.0, 0.0).clamp(-_MOST, _MOST)
 
 
 def _times_power_of_two(x: torch.Tensor, exponents: torch.Tensor) -> torch.Tensor:

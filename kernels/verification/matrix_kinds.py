@@ -13,14 +13,12 @@ import torch
 
 from ...audit.releases.surface.profiles import coverage_profile
 from ...simulator.opening import device_of_this_process
-from ..runtime.convergence import calls_on_cpu
+from ..runtime.convergence import reasons_for_the_cpu
 
-# LAPACK's residual counts as at least the root of the number of rows, in epsilons: rounding of the results alone. It
-# can be small by chance: of `ones` with 65 rows, whose reflector has the length 8, it is below 1, and 2.7 to 6.5 at the
-# other sizes from 60 to 67. With 17 and 257 rows it is below 1, too.
+# LAPACK's residual counts as at least the root of the number of rows, in epsilons: rounding of the results alone. By
+# chance it is small: of `ones` with 17, 65 or 257 rows it is below 1, and 2.7 to 6.5 at the others of 60 to 67.
 _ROUNDING = 1.0
-# How many times LAPACK's residual a kernel may have.
-_ALLOWED = 3.0
+_ALLOWED = 3.0  # times LAPACK's residual
 
 # Sizes for the cases of families: odd and even, inside of a block of rows, and across the borders of blocks.
 _SIZES = (1, 2, 3, 5, 24, 33, 50, 65)
@@ -122,12 +120,12 @@ def residuals_on(
     wide = batch.to(torch.complex128)
     scale = wide.abs().amax((-2, -1), keepdim=True)
     scale[scale == 0] = 1
-    before = calls_on_cpu()
-    factors = [factor.cpu().to(torch.complex128) for factor in decompose(batch.to(device))]
+    with reasons_for_the_cpu() as reasons:
+        factors = [factor.cpu().to(torch.complex128) for factor in decompose(batch.to(device))]
     # Values are scaled as the matrices are; vectors are not.
     factors = [factor / scale[..., 0] if factor.dim() == 2 else factor for factor in factors]
     measured = torch.stack(residuals(wide / scale, factors)) / torch.finfo(dtype).eps
-    return measured if calls_on_cpu() == before else torch.full_like(measured, math.nan)
+    return torch.full_like(measured, math.nan) if reasons else measured
 
 
 def median_residuals_of_lapack(
@@ -138,11 +136,7 @@ def median_residuals_of_lapack(
     *,
     hermitian: bool = False,
 ) -> torch.Tensor:
-    """LAPACK's residuals (residual, kind), in epsilons: the median of the sizes from n - 2 to n + 2.
-
-    A single size may have an error far below those of its neighbours: of `ones` with 65 rows the eigenvectors are
-    orthonormal to 1.3 epsilons in complex64, and to 43 or more with 63, 64, 66 and 67 rows.
-    """
+    """LAPACK's residuals (residual, kind), in epsilons: the median of the sizes from n - 2 to n + 2."""
     sizes_around = range(max(1, n - 2), n + 3)
     return torch.stack(
         [residuals_on("cpu", size, dtype, decompose, residuals, hermitian=hermitian) for size in sizes_around]

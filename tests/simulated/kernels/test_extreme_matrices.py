@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections import Counter
 from collections.abc import Callable
 
 import pytest
@@ -15,7 +14,7 @@ from torch import Tensor
 from mpsmith.kernels.eig import eig
 from mpsmith.kernels.eigh import eigh
 from mpsmith.kernels.runtime import convergence
-from mpsmith.kernels.svd import svd
+from mpsmith.kernels.svd import decomposition
 from mpsmith.kernels.verification.matrix_kinds import (
     eig_residuals,
     eigh_residuals,
@@ -185,10 +184,10 @@ def test_graded_matrices_converge_on_the_gpu(name: str, recwarn: pytest.Warnings
 
 
 def test_calls_that_do_not_converge_go_to_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(svd, "_SWEEPS", 2)
+    monkeypatch.setattr(decomposition, "_SWEEPS", 2)
     monkeypatch.setattr(eigh, "_MOST_READ_BACKS", 1)
     monkeypatch.setattr(eigh, "_SWEEPS", 2)
-    monkeypatch.setattr(convergence, "_on_cpu", Counter())
+    monkeypatch.setattr(convergence, "_warned", set())
     a = matrices(2, 60, 60, dtype=torch.float32, scale=1.0)
     for decompose, name in ((torch.linalg.svd, "svd"), (torch.linalg.eigh, "eigh")):
         with pytest.warns(
@@ -215,8 +214,10 @@ def test_eigh_goes_on_after_the_first_sweeps(monkeypatch: pytest.MonkeyPatch, re
 def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the family's kernels that are launched."""
     names: list[str] = []
-    kernel = svd._shader.kernel
-    monkeypatch.setattr(svd._shader, "kernel", lambda name, device: names.append(name) or kernel(name, device))
+    kernel = decomposition._shader.kernel
+    monkeypatch.setattr(
+        decomposition._shader, "kernel", lambda name, device: names.append(name) or kernel(name, device)
+    )
     return names
 
 
@@ -241,9 +242,9 @@ def test_small_matrices_take_one_launch(
 
 
 def test_small_matrices_that_need_qr_get_it(launched: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    small = svd._decompose_small
+    small = decomposition._decompose_small
     monkeypatch.setattr(
-        svd, "_decompose_small", lambda *arguments: (*small(*arguments)[:3], torch.ones(1, dtype=torch.int32))
+        decomposition, "_decompose_small", lambda *arguments: (*small(*arguments)[:3], torch.ones(1, dtype=torch.int32))
     )
     a = matrices(5, 5, dtype=torch.float32, scale=1.0)
     torch.testing.assert_close(torch.linalg.svdvals(a.to("mps")).cpu(), torch.linalg.svdvals(a), rtol=1e-5, atol=1e-6)
@@ -270,17 +271,23 @@ def test_matrices_that_are_not_finite_go_to_the_cpu(dtype: torch.dtype, shape: t
     a[..., 0] = value
     for decompose in (torch.linalg.svd, torch.linalg.svdvals, torch.linalg.eigh, torch.linalg.lstsq):
         operands = (a, a) if decompose is torch.linalg.lstsq else (a,)
-        before = convergence.calls_on_cpu()
-        try:
-            decompose(*operands)
-        except RuntimeError as error:
-            with pytest.raises(type(error), match=re.escape(str(error))):
-                decompose(*(operand.to("mps") for operand in operands))
-        else:
-            assert all(
-                result.device.type == "mps" for result in decompose(*(operand.to("mps") for operand in operands))
-            )
-        assert convergence.calls_on_cpu() == before + 1
+        on_mps = [operand.to("mps") for operand in operands]
+        with convergence.reasons_for_the_cpu() as reasons:
+            try:
+                decompose(*operands)
+            except RuntimeError as error:
+                with pytest.raises(type(error), match=re.escape(str(error))):
+                    decompose(*on_mps)
+            else:
+                assert all(result.device.type == "mps" for result in decompose(*on_mps))
+        assert len(reasons) == 1
+
+
+def test_least_squares_that_go_to_the_cpu_decompose_nothing_there() -> None:
+    a = torch.tensor([[1.0, math.nan], [2.0, 3.0]])
+    with convergence.reasons_for_the_cpu() as reasons, pytest.raises(RuntimeError, match="illegal value"):
+        torch.linalg.lstsq(a.to("mps"), a.to("mps"))
+    assert reasons == ["torch.linalg.lstsq: a matrix or its result is not finite"]
 
 
 def assert_eigenvectors(a: Tensor, units: float) -> Tensor:
@@ -333,7 +340,7 @@ def test_vectors_stay_orthonormal_over_many_rotations(family: str) -> None:
 
 @pytest.mark.parametrize("complex_steps", [False, True])
 def test_eigenvalues_of_large_matrices_come_from_the_cpu(complex_steps: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(convergence, "_on_cpu", Counter())
+    monkeypatch.setattr(convergence, "_warned", set())
     monkeypatch.setattr(eig, "MOST_ROWS", 20)
     a = matrices(21, 21, dtype=torch.complex64 if complex_steps else torch.float32, scale=1.0)
     with pytest.warns(UserWarning, match=r"mpsmith: linalg\.eig: .* more than 20 rows; this call runs on the CPU"):

@@ -49,12 +49,10 @@ def test_a_column_with_an_infinity_leaves_no_zeros_that_look_like_a_reflector() 
 
 
 def test_a_product_with_a_complex_infinity_is_as_in_lapack() -> None:
-    """The product of the reflector's first element, 1 + 0i, and an infinity is NaN."""
     factors, taus = torch.geqrf(torch.randn(5, 5, dtype=torch.complex64, generator=torch.Generator().manual_seed(0)))
     other = torch.ones(5, 5, dtype=torch.complex64)
     taus[0] = complex(0, math.inf)
     expected = torch.ormqr(factors, taus, other, transpose=True)
-    assert expected.isnan().all()
     product = torch.ormqr(factors.to("mps"), taus.to("mps"), other.to("mps"), transpose=True).cpu()
     torch.testing.assert_close(product, expected, equal_nan=True)
 
