@@ -107,6 +107,7 @@ def _as_text(done: SelfTest) -> str:
     from tabulate import tabulate
 
     from ..audit.self_test.whole_run import MAX_MISATTRIBUTED, MIN_RECALL
+    from ..reports.counting import counted
 
     counts = done.counts()
     rows = [(name, *(by_result[result] or "" for result in RESULTS)) for name, by_result in counts.items()]
@@ -123,11 +124,11 @@ def _as_text(done: SelfTest) -> str:
                 f"  shown by {finding.planted.trigger.scenario}: {finding.planted.trigger.call}",
             ]
             if finding.blamed:
-                lines.append(f"  blamed: {', '.join(finding.blamed)}; {finding.shown_by}")
+                lines.append(f"  attributed to: {', '.join(finding.blamed)}; {finding.shown_by}")
     lines.append(
         f"recall {done.share('found'):.1%} (at least {MIN_RECALL:.0%}),"
-        f" wrong blame {done.share('misattributed'):.1%} (at most {MAX_MISATTRIBUTED:.0%}),"
-        f" {len(done.false_alarms)} false alarms in {done.executed_clean:,} cases without faults;"
+        f" misattributed {done.share('misattributed'):.1%} (at most {MAX_MISATTRIBUTED:.0%}),"
+        f" {counted(len(done.false_alarms), 'false positive')} in {done.executed_clean:,} cases without faults;"
         f" {done.explained:,} more did not pass and are explained by rules"
     )
     lines += [f"  {alarm}" for alarm in done.false_alarms]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ...audit.self_test.whole_run import SelfTest
 
 RESULTS = ("found", "misattributed", "missed")
-FAULTS, SEED = 500, 20261127
+FAULTS, SEED = 500, 20261129
 
 
 def document(inputs: PageInputs) -> Document:

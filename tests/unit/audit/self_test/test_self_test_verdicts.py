@@ -164,7 +164,14 @@ def test_when_it_passes(test: SelfTest, passes: bool) -> None:
 def test_every_form_shows_the_mark_and_the_missed_faults(capsys: pytest.CaptureFixture[str]) -> None:
     test = done(1, missed=1, alarms=1)
     text = _as_text(test)
-    for part in ("SIMULATED", "seed 7", "missed: aten::exp: values", "self=float32[3]", "mul: wrong", "recall 50.0%"):
+    for part in (
+        "SIMULATED",
+        "seed 7",
+        "missed: aten::exp: values",
+        "self=float32[3]",
+        "mul: wrong",
+        "recall 50.0% (at least 95%), misattributed 0.0%",
+    ):
         assert part in text
     print_json(_as_json(test))
     data = documented("self-test", capsys.readouterr().out)
