@@ -14,6 +14,7 @@ from ..errors import MachOError
 _FIRST_ADDRESS = 0x3000_0000_0000
 _BYTES, _FOR_ARGUMENTS = 1 << 33, 1 << 31
 _ALIGNMENT = 256
+_ZEROS_BEHIND = 4096
 _MAP_NORESERVE, _MAP_FIXED_NOREPLACE = 0x4000, 0x100000
 # By torch's number.
 _DTYPE_NAMES = """
@@ -117,7 +118,7 @@ class SharedMemory:
                 raise MachOError(f"the arguments take more than the {_FOR_ARGUMENTS >> 20} MiB that are shared")
             self._placed[key] = self.address + self._used, storage
             ctypes.memmove(self._placed[key][0], source, size)
-            taken = (size // _ALIGNMENT + 1) * _ALIGNMENT
+            taken = (size + _ZEROS_BEHIND) // _ALIGNMENT * _ALIGNMENT
             ctypes.memset(self._placed[key][0] + size, 0, taken - size)  # kernels may read further
             self._used += taken
         dtype = DTYPES.index(str(tensor.dtype).removeprefix("torch."))

@@ -81,7 +81,8 @@ def test_zeros_follow_an_argument(memory: SharedMemory) -> None:
     memory.place(torch.full((64,), 7, dtype=torch.uint8))
     memory.begin_call()
     _, address, *_ = memory.place(torch.tensor([1, 2], dtype=torch.uint8))
-    assert ctypes.string_at(address, 64) == bytes([1, 2]) + bytes(62)
+    memory.place(torch.tensor([3], dtype=torch.uint8))
+    assert ctypes.string_at(address, 3000) == bytes([1, 2]) + bytes(2998)
 
 
 def test_arguments_are_forgotten_with_the_next_call(memory: SharedMemory) -> None:
