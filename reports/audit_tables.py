@@ -12,14 +12,7 @@ from ..audit.model.selection import DTYPES
 from ..audit.model.verdicts import CASE_SEVERITY, CaseVerdict, OverloadVerdict
 from .rule_growth import grown_rules
 from .table import Cell, Table, shortened
-from .wording import (
-    LETTERS,
-    MEANING,
-    PARTLY_BROKEN,
-    SHORT_DTYPES,
-    graded,
-    marked,
-)
+from .wording import LETTERS, MEANING, PARTLY_BROKEN, SHORT_DTYPES, graded, marked
 
 UNEXPLAINED = "UNEXPLAINED"
 STALE = "STALE: explained nothing in this full run; it may be out of date"

@@ -173,13 +173,7 @@ def references(inputs: PageInputs) -> Document:
 def references_document(errors: Sequence[ReferenceComparison], *, simulated: bool) -> Document:
     """The same from measured errors."""
     rows = [
-        (
-            error.family,
-            error.what,
-            error.unit,
-            *(f"{value:.3g}" for value in (error.ours, error.cpu)),
-            error.reference,
-        )
+        (error.family, error.what, error.unit, *(f"{value:.3g}" for value in (error.ours, error.cpu)), error.reference)
         for error in errors
     ]
     columns = ("family", "what", "unit", "ours", "torch's CPU", "reference")

@@ -27,17 +27,7 @@ from ..covering.pairs import FORM, GRADIENT, SIZE, Levels
 from .case_tensors import map_tensors, tensors_of
 from .derived import BaseGroup, VariedSource
 from .sizes import LONG, UNCHECKED, SizePlan, checks_sizes, draws, in_every_size, is_any_of, is_for_users
-from .variations import (
-    GRADIENTS,
-    OUT,
-    PLAIN,
-    SIZES,
-    Change,
-    Variation,
-    variations_of,
-    variations_of_call,
-    varied_case,
-)
+from .variations import GRADIENTS, OUT, PLAIN, SIZES, Change, Variation, variations_of, variations_of_call, varied_case
 from .write_targets import schema_case, transposed, written_in
 
 PLAN = Path(__file__).with_name("planned_pairs.tsv")

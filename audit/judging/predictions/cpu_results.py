@@ -165,10 +165,7 @@ def last_bag_to_the_end(
 CPU_RESULTS = (
     Prediction(
         "last-bag-to-the-end",
-        {
-            "aten::_embedding_bag": last_bag_to_the_end,
-            "aten::_embedding_bag_forward_only": last_bag_to_the_end,
-        },
+        {"aten::_embedding_bag": last_bag_to_the_end, "aten::_embedding_bag_forward_only": last_bag_to_the_end},
     ),
     Prediction(
         "nothing-times-the-second-operand",

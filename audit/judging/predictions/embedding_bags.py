@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..arguments import storage_of
 from .prediction import Prediction, ReplacedResult, Ulp
 
 _SUM, _MEAN, _MAX = 0, 1, 2
@@ -15,7 +16,7 @@ _DEFAULTS = (False, _SUM, False, None, False, -1)
 
 
 def bag_sizes(ulp: Ulp, weight: Tensor, indices: Tensor, offsets: Tensor, *rest: Any) -> tuple[Any, ...] | None:
-    """The bag sizes are returned even if no gradient needs them; maximum indices are empty unless mode="max"."""
+    """Bags and their numbers of indices, also if no gradient needs them; the maxima only with mode="max"."""
     given = [*rest, *_DEFAULTS[len(rest) :]]
     mode, includes_last, padding = given[1], given[4], given[5]
     if includes_last or not offsets.numel():
@@ -23,14 +24,15 @@ def bag_sizes(ulp: Ulp, weight: Tensor, indices: Tensor, offsets: Tensor, *rest:
     ends = torch.cat([offsets[1:], offsets.new_tensor([indices.numel()])])
     bags = zip(offsets.tolist(), ends.tolist(), strict=True)
     sizes = torch.tensor([int((indices[first:end] != padding).sum()) for first, end in bags], dtype=indices.dtype)
-    return None, None, sizes, None if mode == _MAX else ReplacedResult(indices.new_empty(0))
+    numbers = ReplacedResult(_bags(indices, offsets)) if mode == _SUM else None
+    return None, numbers, sizes, None if mode == _MAX else ReplacedResult(indices.new_empty(0))
 
 
 def bags_in_rows(ulp: Ulp, weight: Tensor, indices: Tensor, offsets: Tensor, *rest: Any) -> tuple[Any, ...] | None:
     """Indices and offsets are read as if they were contiguous."""
     if indices.is_contiguous() and offsets.is_contiguous():
         return None
-    rows = [tensor.as_strided(tensor.shape, (1,)) for tensor in (indices, offsets)]
+    rows = [_in_rows(tensor) for tensor in (indices, offsets)]
     sizes = bag_sizes(ulp, weight, *rows, *rest)
     try:
         output, bags, _, maxima = torch.ops.aten._embedding_bag(weight, *rows, *rest)
@@ -40,6 +42,12 @@ def bags_in_rows(ulp: Ulp, weight: Tensor, indices: Tensor, offsets: Tensor, *re
         return None
     read = _bags(*rows)
     return ulp(output), read if bags.numel() else ReplacedResult(read), sizes[2], sizes[3] or maxima
+
+
+def _in_rows(numbers: Tensor) -> Tensor:
+    """As many elements of the storage, from the first one on, and zeros behind it."""
+    stored = storage_of(numbers)[numbers.storage_offset() :][: numbers.numel()]
+    return torch.cat([stored, stored.new_zeros(numbers.numel() - stored.numel())])
 
 
 def gradient(

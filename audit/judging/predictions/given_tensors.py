@@ -153,8 +153,11 @@ def layer_norm(
             return parameter
         return parameter.contiguous().flatten().view(input.dtype)[: parameter.numel()].view(parameter.shape)
 
-    result, *moments = aten.native_layer_norm(input, shape, read(weight), read(bias), eps)
-    return result, *(ReplacedResult(moment.to(input.dtype)) for moment in moments)
+    normal, mean, deviation = aten.native_layer_norm(input.float(), shape, None, None, eps)
+    scale, shift = read(weight), read(bias)
+    result = ulp(normal) if scale is None else ulp(normal) * scale
+    result = result if shift is None else result + shift
+    return result.to(input.dtype), ReplacedResult(mean.to(input.dtype)), ReplacedResult(deviation.to(input.dtype))
 
 
 def cholesky_ex(ulp: Ulp, input: Tensor, *, upper: bool = False, **named: Any) -> tuple[Tensor, Tensor] | None:
@@ -195,6 +198,13 @@ def first_system(ulp: Ulp, left: Tensor, right: Tensor, *options: Any, **named: 
     solution = torch.zeros_like(all_of)
     solution[first] = all_of[first]
     return [solution, None, None, None]
+
+
+def without_lazy_signs(ulp: Ulp, matrix: Tensor, sides: Tensor, **named: Any) -> Tensor | None:
+    """Of the numbers in memory, also where a matrix is lazily negated; one that is not contiguous is copied before."""
+    negated = [tensor for tensor in (matrix, sides) if tensor.is_neg() and tensor.is_contiguous()]
+    stored = [torch._neg_view(x) if x.is_neg() and x.is_contiguous() else x for x in (matrix, sides)]
+    return ulp(aten.linalg_solve_triangular(*stored, **named)) if negated else None
 
 
 def first_of_its_storage(overload: str) -> Model:
@@ -273,10 +283,10 @@ GIVEN_TENSORS = (
         },
     ),
     Prediction("first-system-alone", {"aten::_linalg_solve_ex": first_system}),
+    Prediction("lazy-signs-ignored", {"aten::linalg_solve_triangular": without_lazy_signs}),
     Prediction("cholesky-of-complex-numbers-as-two", {"aten::linalg_cholesky_ex": cholesky_ex}),
     Prediction(
-        "first-of-a-storage",
-        {f"aten::{name}": first_of_its_storage(name) for name in ("add", "sub", "mul", "div")},
+        "first-of-a-storage", {f"aten::{name}": first_of_its_storage(name) for name in ("add", "sub", "mul", "div")}
     ),
     Prediction("gradients-in-the-dtype-of-the-input", {f"aten::{name}": pad_backward(name) for name in PAD_BACKWARDS}),
     Prediction("parameters-read-in-another-dtype", {"aten::native_layer_norm": layer_norm}),

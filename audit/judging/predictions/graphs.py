@@ -311,16 +311,13 @@ GRAPHS = (
         {"aten::sigmoid_backward": sigmoid_backward, "aten::tanh_backward": tanh_backward, "aten::tanh": tanh},
     ),
     Prediction(
-        "gradients-of-linear-without-conjugate",
-        with_calls=frozenset({"aten::t"}),
-        gradients={"linear": linear},
+        "gradients-of-linear-without-conjugate", with_calls=frozenset({"aten::t"}), gradients={"linear": linear}
     ),
     Prediction(
         "products-beyond-a-counter", with_calls=frozenset({"aten::t"}), gradients={"linear": linear_of_a_counter}
     ),
     Prediction(
-        "products-of-long-rows",
-        {f"aten::{name}": product_of_long_rows for name in ("bmm", "baddbmm", "addbmm")},
+        "products-of-long-rows", {f"aten::{name}": product_of_long_rows for name in ("bmm", "baddbmm", "addbmm")}
     ),
     Prediction("log-sigmoid-without-its-buffer", {"aten::log_sigmoid_backward": log_sigmoid_backward}),
     Prediction("area-functions-as-logarithms", {"aten::asinh": asinh, "aten::atanh": atanh}),
@@ -344,10 +341,7 @@ GRAPHS = (
         "median-sorts-nan-last",
         {"aten::median": _median(of_numbers=False), "aten::nanmedian": _median(of_numbers=True)},
     ),
-    Prediction(
-        "unique-of-32-bits",
-        {f"aten::{name}": _of_32_bits(name) for name in UNIQUES},
-    ),
+    Prediction("unique-of-32-bits", {f"aten::{name}": _of_32_bits(name) for name in UNIQUES}),
     Prediction("small-beside-one", where=partial(small_relative_to_largest, 1), with_calls=IN_STEPS),
     Prediction("integers-between-floats", {"aten::linspace": linspace}),
     Prediction(

@@ -227,7 +227,9 @@ def _copied(leaf: Any) -> Any:
     """A copy of a tensor, made before a call that may write to it; with the whole storage if a kernel may read that."""
     if not isinstance(leaf, Tensor):
         return leaf
-    values = leaf.resolve_conj().resolve_neg()
+    values = leaf.resolve_conj()
+    if values.is_neg():  # of an overload that looks at the sign itself
+        return torch._neg_view(torch._neg_view(values).clone())
     if values.layout is not torch.strided or not (_is_number_at_offset(values) or _are_strided_integers(values)):
         return values.clone()
     return storage_of(values).clone().as_strided(values.shape, values.stride(), values.storage_offset())
@@ -238,4 +240,4 @@ def _is_number_at_offset(values: Tensor) -> bool:
 
 
 def _are_strided_integers(values: Tensor) -> bool:
-    return values.dim() == 1 and values.stride(0) > 1 and values.dtype in (torch.int32, torch.int64)
+    return values.dim() == 1 and values.stride(0) != 1 and values.dtype in (torch.int32, torch.int64)

@@ -22,16 +22,9 @@ ZETA_EXPANSION = (
 # The largest float below 2^63.
 LARGEST_DEGREE = 2.0**63 - 2.0**39
 POLYNOMIALS = {
-    "aten::special_chebyshev_polynomial_t": torch.special.chebyshev_polynomial_t,
-    "aten::special_chebyshev_polynomial_u": torch.special.chebyshev_polynomial_u,
-    "aten::special_chebyshev_polynomial_v": torch.special.chebyshev_polynomial_v,
-    "aten::special_chebyshev_polynomial_w": torch.special.chebyshev_polynomial_w,
-    "aten::special_hermite_polynomial_h": torch.special.hermite_polynomial_h,
-    "aten::special_hermite_polynomial_he": torch.special.hermite_polynomial_he,
-    "aten::special_shifted_chebyshev_polynomial_t": torch.special.shifted_chebyshev_polynomial_t,
-    "aten::special_shifted_chebyshev_polynomial_u": torch.special.shifted_chebyshev_polynomial_u,
-    "aten::special_shifted_chebyshev_polynomial_v": torch.special.shifted_chebyshev_polynomial_v,
-    "aten::special_shifted_chebyshev_polynomial_w": torch.special.shifted_chebyshev_polynomial_w,
+    f"aten::special_{family}_polynomial_{kind}": getattr(torch.special, f"{family}_polynomial_{kind}")
+    for family, kinds in (("chebyshev", "tuvw"), ("hermite", ("h", "he")), ("shifted_chebyshev", "tuvw"))
+    for kind in kinds
 }
 # Of the largest 64-bit degree, at both ends of the interval: the kernels compute 2n + 1 and n + 1 there, which wrap.
 CHEBYSHEV_AT_ENDS = {"t": (1.0, -1.0), "u": (-(2.0**63), -(2.0**63)), "v": (1.0, 1.0), "w": (-1.0, -1.0)}
@@ -282,6 +275,18 @@ def silu_backward(ulp: Ulp, grad: Tensor, input: Tensor) -> Tensor | None:
     return (given * s * ((1 + x) - x * s)).to(input.dtype)
 
 
+def bessel_of_halves(overload: str) -> Model:
+    """Infinite where the exponential, by which the kernel multiplies, is beyond float16."""
+
+    def model(ulp: Ulp, input: Tensor) -> Tensor | None:
+        if input.dtype is not torch.float16:
+            return None
+        result: Tensor = getattr(torch.ops.aten, overload)(input)
+        return torch.where(input.abs().exp().isinf(), result.sign() * torch.inf, result)
+
+    return model
+
+
 def gamma_gradient(ulp: Ulp, input: Tensor, output: Tensor) -> Tensor:
     """The series for small samples and the expansions for large shapes, in float, where they cancel or overflow."""
     shape, sample = _floating(input, output)
@@ -339,6 +344,9 @@ REAL_FUNCTIONS = (
     ),
     Prediction("quotient-rounded-down", {"aten::div": divide, "aten::floor_divide": floor_divide}),
     Prediction("remainder-by-a-rounded-quotient", {"aten::remainder": remainder}),
+    Prediction(
+        "bessel-of-halves-overflows", {f"aten::{name}": bessel_of_halves(name) for name in ("i0", "special_i1")}
+    ),
     Prediction("hypot-overflows", {"aten::hypot": hypot}),
     Prediction("lerp-from-the-first-end-alone", {"aten::lerp": lerp, "aten::_foreach_lerp": foreach_lerp}),
     Prediction(

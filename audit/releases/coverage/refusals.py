@@ -80,11 +80,7 @@ REASONS: tuple[Reason, ...] = (
         "MPS device does not support linear for non-float inputs",
     ),
     Reason(
-        ("_mps_convolution",),
-        ("self",),
-        _CONVOLUTIONS,
-        _INTEGERS,
-        "Convolution is supported only for Floating types",
+        ("_mps_convolution",), ("self",), _CONVOLUTIONS, _INTEGERS, "Convolution is supported only for Floating types"
     ),
     Reason(
         ("_mps_convolution_transpose",),
@@ -254,13 +250,7 @@ def _of_reason(reason: Reason, coverage: ReleaseCoverage) -> Iterator[Refusal]:
             if overload.dispatch.has_kernel:
                 for argument in reason.arguments:
                     yield Refusal(
-                        overload.name,
-                        argument,
-                        reason.text,
-                        dtypes,
-                        reason.dimensions,
-                        reason.condition,
-                        reason.error,
+                        overload.name, argument, reason.text, dtypes, reason.dimensions, reason.condition, reason.error
                     )
 
 

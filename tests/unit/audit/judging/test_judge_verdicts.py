@@ -14,7 +14,7 @@ from torch import Tensor
 from mpsmith.audit.judging import judge
 from mpsmith.audit.judging.call_tracer import CallTracer
 from mpsmith.audit.judging.execution import execute
-from mpsmith.audit.judging.judge import DeviceError, classify
+from mpsmith.audit.judging.judge import OF_TWO_DTYPES, DeviceError, classify
 from mpsmith.audit.judging.uninitialised_memory import UNDEFINED, reads_uninitialised_memory
 from mpsmith.audit.model.case import Case
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
@@ -590,3 +590,16 @@ def test_copying_the_inputs_is_not_attributed_to_the_operator(played: Any, monke
     played.falls_back = ["aten::copy_"]
     outcome = played.judge(Case(torch.neg, (ones(),)))
     assert (outcome.verdict, outcome.stage, outcome.fallbacks) == (CaseVerdict.DTYPE_GAP, "inputs", ())
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("MPSGraph, simulated: 'multiplication' op requires the same element type for all operands and results", True),
+        ("MPSGraph, simulated: the result of reshape has type Half, and its place Float", True),
+        ("Undefined type Half", False),
+        ("MPSGraph, simulated: pooling: windows do not fit", False),
+    ],
+)
+def test_a_refusal_of_two_dtypes_is_one_of_dtypes(message: str, expected: bool) -> None:
+    assert bool(OF_TWO_DTYPES.search(str(classify(RuntimeError(message), "backward")))) is expected

@@ -78,6 +78,7 @@ SHOWN: dict[str, Shown] = {
     "zeta-in-single-precision": Shown(torch.special.zeta, (numbers(3, 60), torch.tensor([2, 100000]))),
     "quotient-rounded-down": Shown(torch.floor_divide, (numbers(7, INF, -1), numbers(2, 2, INF))),
     "remainder-by-a-rounded-quotient": Shown(torch.remainder, (numbers(7, 1, -5.5), numbers(2, INF, 3))),
+    "bessel-of-halves-overflows": Shown(torch.special.i1, (numbers(1, 11.1, -12).half(),)),
     "hypot-overflows": Shown(torch.hypot, (numbers(3, 3e30), numbers(4, 4e30))),
     "lerp-from-the-first-end-alone": Shown(torch.lerp, (numbers(1, -1e8), numbers(2, 1.5), 1.0)),
     "dropped-gradients-are-zero": Shown(
@@ -233,6 +234,10 @@ SHOWN: dict[str, Shown] = {
             *(torch.tensor([[1.0], [3.0]]), torch.ones(4, 1), torch.tensor([0, 1, 2]).int(), torch.tensor([0, 1])),
             *(torch.tensor([0, 1, 1]), 0),
         ),
+    ),
+    "lazy-signs-ignored": Shown(
+        lambda matrix, side: torch.linalg.solve_triangular(torch._neg_view(matrix), side, upper=True),
+        (torch.tensor([[2.0, 1], [0, 4]]), numbers(0, 4, 2, 8).view(2, 2)[:, :1]),
     ),
     "frequency-ignored": Shown(
         ATEN._embedding_bag_dense_backward,
