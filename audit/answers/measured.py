@@ -36,7 +36,7 @@ class MeasuredCalls:
         grade: what computed the results, the strongest.
         case: the label of a case that did not pass, or "".
         message: what that case showed, or "".
-        without_kernel: the overloads for which the device named no kernel, and how many of the calls reached each.
+        without_kernel: the overloads that the device named as without a kernel, and how many of the calls reached each.
     """
 
     prevailing: Mapping[CaseVerdict, tuple[str, ...]]

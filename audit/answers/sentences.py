@@ -28,7 +28,7 @@ _VERDICTS = {
     CaseVerdict.CRASH: "crashes",
     CaseVerdict.TIMEOUT: "does not finish",
 }
-# The same of several calls, without a call that is right.
+# The same with several calls as the subject.
 _OF_CALLS = {
     CaseVerdict.FALLBACK: "run on the CPU",
     CaseVerdict.MISSING: "have no kernel",
@@ -79,13 +79,13 @@ def reason(answer: Answer) -> str:
         return _what_is_lacking(answer)
     if answer.support is Support.UNKNOWN:
         return "No call of it was executed, and its declaration does not decide it."
-    failing = next(((verdict, dtypes) for verdict, dtypes in answer.dtypes.items() if verdict in _OF_CALLS), None)
-    most = f"most of its calls in {listed(failing[1])} {_OF_CALLS[failing[0]]}" if failing else ""
+    failing = next((verdict for verdict in answer.dtypes if verdict in _OF_CALLS), None)
+    of_its_calls = f"of its calls in {listed(answer.dtypes[failing])} {_OF_CALLS[failing]}" if failing else ""
     if failing and CaseVerdict.PASSED not in answer.dtypes:
-        return f"M{most[1:]}."
+        return f"Most {of_its_calls}."
     how = "It is composed of operators that run on mps" if answer.composite else "It has its own kernel on mps"
     if answer.support is Support.PARTLY and failing:
-        return f"{how}, but {most}."
+        return f"{how}, but most {of_its_calls}."
     if answer.support is Support.PARTLY and CaseVerdict.DTYPE_GAP in answer.some:
         return f"{how}, but refuses some inputs that the CPU takes."
     return f"{how}."

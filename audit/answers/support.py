@@ -12,7 +12,7 @@ from ..releases.surface.overloads import Dispatch
 from .compositions import NO_PARTS, Composition
 
 _LACKING = (Dispatch.MISSING, Dispatch.ALWAYS_FALLS_BACK)
-_LACKING_SOMEWHERE = {dispatch.value for dispatch in (*_LACKING, Dispatch.MISSING_EVERYWHERE)}
+_WITHOUT_KERNEL = {dispatch.value for dispatch in (*_LACKING, Dispatch.MISSING_EVERYWHERE)}
 
 
 class Support(str, Enum):
@@ -64,7 +64,7 @@ class ReleaseSupport:
             without_kernel: the kernels that an audit did not find. They count if no composition lacks a kernel:
                 compositions have no backward, and not all calls.
         """
-        main = [overload for overload in overloads if self._is_main(overload, position)]
+        main = [overload for overload in overloads if self._is_reachable(overload, position)]
         of_overloads = [self._of_overload(overload, position) for overload in main]
         runs = [run for run in of_overloads if run is not None]
         composed = [self._compositions[name] for name in public if name in self._compositions]
@@ -74,9 +74,9 @@ class ReleaseSupport:
         return together if together.lacking else self._observed(together, without_kernel, position)
 
     def _observed(self, runs: Runs, without_kernel: Composition, position: int) -> Runs:
-        """The same, without the kernels that an audit did not find and that this release lacks, too."""
+        """The same, but kernels are lacking that an audit did not find and that this release does not have either."""
         states = {part: self._data.dispatch(part, position) for part in without_kernel.parts}
-        lacking = {part: without_kernel.share(part) for part, state in states.items() if state in _LACKING_SOMEWHERE}
+        lacking = {part: without_kernel.share(part) for part, state in states.items() if state in _WITHOUT_KERNEL}
         if not lacking:
             return runs
         on_cpu = Dispatch.ALWAYS_FALLS_BACK.value in states.values()
@@ -90,7 +90,7 @@ class ReleaseSupport:
         part = self._of_overload(parts[0], position) if len(parts) == 1 else None
         return runs if part is None else replace(runs, composite=part.composite)
 
-    def _is_main(self, overload: str, position: int) -> bool:
+    def _is_reachable(self, overload: str, position: int) -> bool:
         """Whether the release has it, and users reach it by the rules for the newest one: older yamls say less."""
         present = self._data.dispatch(overload, position) != ABSENT
         return present and self._data.overloads[overload].unreachable[-1] == NOTHING

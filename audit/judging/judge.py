@@ -59,7 +59,8 @@ REFUSED = re.compile(
     r"|^conv(?:transpose )?3d is not supported on mps",
     re.IGNORECASE,
 )
-OF_TWO_DTYPES = re.compile(r"MPSGraph, simulated: ('\w+' op requires the same element type|the result of \w+ has type)")
+# How the stand-in for MPSGraph refuses operands of two dtypes.
+MIXED_DTYPES = re.compile(r"MPSGraph, simulated: ('\w+' op requires the same element type|the result of \w+ has type)")
 
 
 class DeviceError(Exception):
@@ -170,7 +171,7 @@ class Trial:
             if differentiable and not mps.gradients:
                 mps.gradients = self._gradients_in_its_order(mps, cpu)
         except DeviceError as refused:
-            if refused.verdict is not CaseVerdict.DTYPE_GAP and not OF_TWO_DTYPES.search(str(refused)):
+            if refused.verdict is not CaseVerdict.DTYPE_GAP and not MIXED_DTYPES.search(str(refused)):
                 return False
             differentiable = False
         comparison = make(self._case, self._wide, self._cotangents if differentiable else [])

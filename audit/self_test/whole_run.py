@@ -25,7 +25,7 @@ from ..model.verdicts import CaseVerdict
 from ..running.runner import run_audit
 from ..store.records import Run
 from ..store.store import Store
-from .findings import SILENT, CaseName, FaultFinding, finding_of, line, new_failures
+from .findings import CaseName, FaultFinding, finding_of, line, new_failures
 from .generator_process import generated
 from .planted import PlantedFault
 from .reach import reach_of
@@ -208,6 +208,3 @@ def _judged(
         ]
         findings.append(finding_of(planted, entries, its_own, at_fault(evidence)))
     return findings, executed
-
-
-__all__ = ["MAX_MISATTRIBUTED", "MIN_RECALL", "SILENT", "SelfTest", "SelfTestOptions", "self_test"]

@@ -32,7 +32,7 @@ def bags_in_rows(ulp: Ulp, weight: Tensor, indices: Tensor, offsets: Tensor, *re
     """Indices and offsets are read as if they were contiguous."""
     if indices.is_contiguous() and offsets.is_contiguous():
         return None
-    rows = [_in_rows(tensor) for tensor in (indices, offsets)]
+    rows = [_read_as_contiguous(tensor) for tensor in (indices, offsets)]
     sizes = bag_sizes(ulp, weight, *rows, *rest)
     try:
         output, bags, _, maxima = torch.ops.aten._embedding_bag(weight, *rows, *rest)
@@ -44,8 +44,8 @@ def bags_in_rows(ulp: Ulp, weight: Tensor, indices: Tensor, offsets: Tensor, *re
     return ulp(output), read if bags.numel() else ReplacedResult(read), sizes[2], sizes[3] or maxima
 
 
-def _in_rows(numbers: Tensor) -> Tensor:
-    """As many elements of the storage, from the first one on, and zeros behind it."""
+def _read_as_contiguous(numbers: Tensor) -> Tensor:
+    """The elements that follow the first one in the storage, with zeros after its end."""
     stored = storage_of(numbers)[numbers.storage_offset() :][: numbers.numel()]
     return torch.cat([stored, stored.new_zeros(numbers.numel() - stored.numel())])
 

@@ -201,10 +201,10 @@ def first_system(ulp: Ulp, left: Tensor, right: Tensor, *options: Any, **named: 
 
 
 def without_lazy_signs(ulp: Ulp, matrix: Tensor, sides: Tensor, **named: Any) -> Tensor | None:
-    """Of the numbers in memory, also where a matrix is lazily negated; one that is not contiguous is copied before."""
-    negated = [tensor for tensor in (matrix, sides) if tensor.is_neg() and tensor.is_contiguous()]
-    stored = [torch._neg_view(x) if x.is_neg() and x.is_contiguous() else x for x in (matrix, sides)]
-    return ulp(aten.linalg_solve_triangular(*stored, **named)) if negated else None
+    """The lazy negation of a contiguous tensor is ignored; a tensor that is not contiguous is copied first."""
+    ignored = [tensor.is_neg() and tensor.is_contiguous() for tensor in (matrix, sides)]
+    stored = [torch._neg_view(x) if is_ignored else x for x, is_ignored in zip((matrix, sides), ignored, strict=True)]
+    return ulp(aten.linalg_solve_triangular(*stored, **named)) if any(ignored) else None
 
 
 def first_of_its_storage(overload: str) -> Model:

@@ -57,6 +57,13 @@ class Reason:
     releases: tuple[str, str] | None = None
     functions: frozenset[str] = frozenset()
 
+    def is_in(self, release: str) -> bool:
+        """Whether a release is one of `releases`; False if there are none."""
+        if self.releases is None:
+            return False
+        first, last = map(release_data.release_order, self.releases)
+        return first <= release_data.release_order(release) <= last
+
 
 def _adaptive_pools(operators: tuple[str, ...], condition: str, text: str) -> Reason:
     listed = ("nn.functional.adaptive_avg_pool2d",)
@@ -199,13 +206,8 @@ REASONS: tuple[Reason, ...] = (
 
 def refusal_of_every_call(names: Iterable[str], release: str) -> str:
     """The error that every call of one of these functions or modules raises in a release; "" if none does."""
-    order, called = release_data.release_order(release), set(names)
-    for reason in REASONS:
-        if reason.releases is not None and reason.functions & called:
-            first, last = map(release_data.release_order, reason.releases)
-            if first <= order <= last:
-                return reason.text
-    return ""
+    called = set(names)
+    return next((reason.text for reason in REASONS if reason.functions & called and reason.is_in(release)), "")
 
 
 def refuse_as(release: str) -> list[Refusal]:
@@ -237,8 +239,7 @@ def refusals_of(coverage: ReleaseCoverage, reasons: Sequence[Reason] = REASONS) 
 
 def _of_reason(reason: Reason, coverage: ReleaseCoverage) -> Iterator[Refusal]:
     if reason.releases is not None:
-        first, last = map(release_data.release_order, reason.releases)
-        applies, dtypes = first <= release_data.release_order(coverage.release) <= last, reason.dtypes
+        applies, dtypes = reason.is_in(coverage.release), reason.dtypes
     else:
         marked = _marked(coverage, reason.listed)
         dtypes = tuple(dtype for dtype in DTYPES if dtype in marked and dtype in reason.dtypes)

@@ -33,7 +33,7 @@ def folded(text: str) -> str:
         if line.lstrip().startswith("// "):
             *whole, carried = textwrap.wrap(line, WIDTH, subsequent_indent=f"{indent}// ", break_long_words=False)
             lines += whole
-            if rest and re.match(rf"{indent}// [a-z]", rest[0]):  # the sentence goes on
+            if rest and re.match(rf"{indent}// [a-z]", rest[0]):  # the sentence continues
                 rest[0] = f"{carried} {rest[0].lstrip().removeprefix('// ')}"
             else:
                 lines.append(carried)

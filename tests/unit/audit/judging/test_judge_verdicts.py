@@ -14,7 +14,7 @@ from torch import Tensor
 from mpsmith.audit.judging import judge
 from mpsmith.audit.judging.call_tracer import CallTracer
 from mpsmith.audit.judging.execution import execute
-from mpsmith.audit.judging.judge import OF_TWO_DTYPES, DeviceError, classify
+from mpsmith.audit.judging.judge import MIXED_DTYPES, DeviceError, classify
 from mpsmith.audit.judging.uninitialised_memory import UNDEFINED, reads_uninitialised_memory
 from mpsmith.audit.model.case import Case
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
@@ -602,4 +602,4 @@ def test_copying_the_inputs_is_not_attributed_to_the_operator(played: Any, monke
     ],
 )
 def test_a_refusal_of_two_dtypes_is_one_of_dtypes(message: str, expected: bool) -> None:
-    assert bool(OF_TWO_DTYPES.search(str(classify(RuntimeError(message), "backward")))) is expected
+    assert bool(MIXED_DTYPES.search(str(classify(RuntimeError(message), "backward")))) is expected
