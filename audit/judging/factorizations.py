@@ -1,10 +1,10 @@
-"""Checks eigenvectors, singular vectors and factors L D L^T by their definition, because they are not unique.
+"""Checks eigenvectors, singular vectors, factors Q R and L D L^T by their definition, because they are not unique.
 
 An eigenvector may be multiplied by any number of modulus 1, and equal eigenvalues allow any orthonormal basis of their
 vectors. So vectors that differ from the CPU's are checked by what defines them: the factors multiply to the matrix, and
 their columns are orthonormal, as closely as LAPACK's own tests require (the norm of the difference, divided by size,
 norm and unit roundoff, is small), or as closely as the CPU's factors. Eigenvalues are compared like any output. Of two
-nearly equal pivots LDL takes either.
+nearly equal pivots LDL takes either. Beyond the rank of a matrix any orthonormal columns of Q serve.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from .operator_name import operator_name
 
 # The norm of a difference, in units of size times norm times ULP. LAPACK's tests allow 30 of half an ULP.
 RESIDUAL = 4.0
+# A matrix is taken as singular if a diagonal element of R is below this times its norm: a few float32 roundings.
+SINGULAR = 1e-6
 # Relative to the error of the CPU's own factors.
 SLACK = 2.0
 
@@ -107,7 +109,7 @@ def _unit(matrix: Tensor) -> float:
 
 def _candidates(name: str, matrix: Tensor) -> list[Tensor]:
     """The matrices that an argument may stand for: a Hermitian matrix may be given by either triangle."""
-    if name in ("linalg_svd", "svd") or matrix.shape[-1] != matrix.shape[-2]:
+    if name in ("linalg_svd", "svd", "linalg_qr", "qr") or matrix.shape[-1] != matrix.shape[-2]:
         return [matrix]
     diagonal, lower = torch.diag_embed(torch.diagonal(matrix, dim1=-2, dim2=-1)), matrix.tril(-1)
     hermitian = diagonal.real.to(matrix.dtype)
@@ -139,6 +141,23 @@ def _of_singular_vectors(matrix: Tensor, factors: Sequence[Tensor]) -> list[Tens
 def _of_columns(matrix: Tensor, factors: Sequence[Tensor]) -> list[Tensor]:
     """Whether the right vectors are columns, as `torch.svd` returns them."""
     return _of_singular_vectors(matrix, [*factors[:2], factors[2].mH if factors[2].dim() > 1 else factors[2]])
+
+
+def _of_qr(matrix: Tensor, factors: Sequence[Tensor]) -> list[Tensor]:
+    """Only of singular matrices: otherwise LAPACK's signs determine Q and R."""
+    q, r = factors
+    if r.shape[-1:] != matrix.shape[-1:] or r.dim() != matrix.dim() or r.dtype is not matrix.dtype:
+        return []
+    diagonal, norm = r.diagonal(dim1=-2, dim2=-1).abs(), torch.linalg.matrix_norm(matrix)
+    if not diagonal.numel() or bool((diagonal.amin(-1) > SINGULAR * norm).any()):
+        return []
+    below = _relative(r.tril(-1), matrix)
+    if not q.numel() and r.numel():  # mode "r"
+        gram = matrix.mH @ matrix
+        return [_relative(r.mH @ r - gram, gram), below]
+    if q.shape[:-1] != matrix.shape[:-1] or q.shape[-1] != r.shape[-2]:
+        return []
+    return [_relative(q @ r - matrix, matrix), _skewness(q), below]
 
 
 def _of_ldl(matrix: Tensor, factors: Sequence[Tensor]) -> list[Tensor]:
@@ -192,7 +211,9 @@ DEFECTS: dict[str, tuple[int, Defects]] = {
     "linalg_eigh": (2, _of_eigenvectors),
     "linalg_ldl_factor": (2, _of_ldl),
     "linalg_ldl_factor_ex": (3, _of_ldl),
+    "linalg_qr": (2, _of_qr),
     "linalg_svd": (3, _of_singular_vectors),
+    "qr": (2, _of_qr),
     "svd": (3, _of_columns),
 }
 

@@ -21,6 +21,32 @@ def other_phases(vectors: Tensor) -> Tensor:
     return vectors * (TURN if vectors.is_complex() else TURN.real.sign())
 
 
+SINGULAR = torch.cat([MATRIX[0, :, :4], MATRIX[0, :, :2] @ MATRIX[1, :2, :2]], -1)
+
+
+class TestOrthogonalTriangular:
+    @pytest.mark.parametrize("mode", ["reduced", "complete"])
+    def test_another_basis_beyond_the_rank(self, mode: str) -> None:
+        q, r = torch.linalg.qr(SINGULAR, mode)
+        other = torch.cat([q[:, :4], q[:, 4:].flip(-1)], -1)
+        case = Case(torch.linalg.qr, (SINGULAR, mode))
+        # The last two rows of R are rounding errors, so an exchange leaves Q R as it is.
+        assert is_another_factorization(case, [other, r.triu()], [q, r])
+        assert not is_another_factorization(case, [torch.cat([other[:, :5], other[:, 4:5]], -1), r], [q, r])
+        assert not is_another_factorization(case, [other, r * 1.001], [q, r])
+
+    def test_r_alone(self) -> None:
+        q, r = torch.linalg.qr(SINGULAR, "r")
+        case = Case(torch.linalg.qr, (SINGULAR, "r"))
+        assert is_another_factorization(case, [q, torch.cat([r[:4], -r[4:]])], [q, r])
+        assert not is_another_factorization(case, [q, r.flip(-1)], [q, r])
+
+    def test_r_that_is_not_triangular(self) -> None:
+        q, r = torch.linalg.qr(SINGULAR)
+        exchanged = q.flip(-1), r.flip(-2)
+        assert not is_another_factorization(Case(torch.linalg.qr, (SINGULAR,)), exchanged, [q, r])
+
+
 class TestEigenvectors:
     @pytest.mark.parametrize("matrix", [SYMMETRIC, HERMITIAN])
     @pytest.mark.parametrize("uplo", ["L", "U"])
@@ -168,7 +194,7 @@ def test_values_that_are_rounding_errors_beside_the_largest() -> None:
     assert accepted is not None
     assert accepted.tolist() == torch.tensor([[1e-7, 4e-3, torch.inf], [1e-7, 1.1e-5, 2.0]]).tolist()
     assert with_cpu_rounding_errors(case, 1, [mine, vectors], cpus) is None
-    assert with_cpu_rounding_errors(Case(torch.linalg.qr, (vectors,)), 0, [mine, vectors], cpus) is None
+    assert with_cpu_rounding_errors(Case(torch.linalg.cholesky_ex, (vectors,)), 0, [mine, vectors], cpus) is None
 
 
 @pytest.mark.parametrize("call", [torch.linalg.qr, torch.linalg.cholesky_ex])
