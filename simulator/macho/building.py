@@ -24,6 +24,8 @@ _LIBRARY = ("-dynamiclib", "-Wl,-undefined,dynamic_lookup")
 # Tensors of the simulated device, and files: the wheel asks for neither.
 _FOR_LINUX = ("storage.mm", "files.mm")
 _WITHOUT_ARC = ("NSObject.mm", "constants.mm")
+# Without the stand-ins' <mach-o/getsect.h>, which is for Linux and finds no section: no category would be registered.
+_OF_IMAGE = ("-std=c++20", "-O1")
 _SYMTAB, _STAB, _PRIVATE_EXTERNAL = 0x2, 0xE0, 0x10
 _UNWINDER = (
     "libunwind.cpp",
@@ -66,10 +68,12 @@ def frameworks() -> Path:
         objects = [target.parent / f"{unit.name}.o" for unit in units]
         for unit, compiled in zip(units, objects, strict=True):
             arc = () if unit.suffix == ".cpp" or unit.name in _WITHOUT_ARC else ("-fobjc-arc",)
-            _run("c++", *MACOS, *options, *arc, "-c", str(unit), "-o", str(compiled))
+            given = _OF_IMAGE if unit == IMAGE else (*options, *arc)
+            _run("c++", *MACOS, *given, "-c", str(unit), "-o", str(compiled))
         link(objects, target)
 
-    return _built("frameworks.dylib", build, *(path.read_bytes() for path in (*sources, *own)))
+    headers = sorted(path for folder in (objc / "include", STUBS) for path in folder.rglob("*.h"))
+    return _built("frameworks.dylib", build, *(path.read_bytes() for path in (*sources, *own, *headers)))
 
 
 def driver(torch: Path) -> Path:
@@ -104,7 +108,7 @@ def graphs(torch: Path) -> Path:
         objects = [target.parent / f"{unit.name}.o" for unit in (*units, IMAGE)]
         for unit, name in zip(units, objects, strict=False):
             _run("c++", *options, "-include-pch", str(compiled), "-c", str(unit), "-o", str(name))
-        _run("c++", *MACOS, "-std=c++20", "-O1", "-c", str(IMAGE), "-o", str(objects[-1]))
+        _run("c++", *MACOS, *_OF_IMAGE, "-c", str(IMAGE), "-o", str(objects[-1]))
         link(objects, target)
 
     sources = (path.read_bytes() for path in (*units, *headers, IMAGE))

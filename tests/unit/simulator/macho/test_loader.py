@@ -155,3 +155,19 @@ class TestRunning:
         done = run(tmp_path / "short.dylib")
         assert done.returncode == 97
         assert "ends behind the end of the file" in done.stderr
+
+
+def test_registration_of_classes_reads_the_sections_of_the_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled: dict[str, tuple[str, ...]] = {}
+    monkeypatch.setenv("MPSMITH_CACHE", str(tmp_path))
+    monkeypatch.setattr(building, "apple_folder", lambda: tmp_path)
+    monkeypatch.setattr(
+        building, "_run", lambda *words: compiled.update({Path(words[words.index("-c") + 1]).name: words})
+    )
+    monkeypatch.setattr(building, "link", lambda objects, target: target.touch())
+    building.frameworks()
+    included = {Path(word[2:]) for word in compiled["image.cpp"] if word.startswith("-I")}
+    assert not [folder for folder in included if (folder / "mach-o" / "getsect.h").is_file()]  # for Linux: no sections
+    assert len(compiled) > 20
