@@ -12,6 +12,7 @@ from ..model.verdicts import Grade, Outcome
 
 if TYPE_CHECKING:
     from ...simulator.macho import HostProcess
+    from ...simulator.macho.device_kernels import WheelKernels
     from ...simulator.opening import MpsDevice
     from ...simulator.upstream.host_work import HostWork
     from ...simulator.upstream.manifest import TreeBuild
@@ -222,5 +223,20 @@ def _load_wheel(built: TreeBuild, macos: str) -> HostCode:
 
     kernels = WheelKernels(start, [name.removeprefix("aten::") for name in built.overloads])
     kernels.install()
+    require_answers(kernels, built.source)
     completed, stood_in = (lambda: kernels.completed_calls), (lambda: kernels.stood_in.total())
     return HostCode(built, macos, kernels.drain_work, completed, stood_in, kernels.drain_kernels)
+
+
+def require_answers(kernels: WheelKernels, release: str) -> None:
+    """Raise MpsmithError if the simulated device's stand-ins answer an addition: they would answer every call.
+
+    Args:
+        kernels: installed.
+        release: whose host code it is.
+    """
+    import torch
+
+    torch.ones(2, device="mps").add(1).cpu()
+    for overload, reason in kernels.stood_in:
+        raise MpsmithError(f"the host code of torch {release} answers no calls here: aten::{overload}: {reason}")

@@ -6,15 +6,18 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
+import torch
 
 from mpsmith.audit.model.verdicts import CaseVerdict, Grade, Outcome
 from mpsmith.audit.running import host_code
-from mpsmith.audit.running.host_code import HostCode, build_host_code, load_host_code
+from mpsmith.audit.running.host_code import HostCode, build_host_code, load_host_code, require_answers
 from mpsmith.cli.host_code import built_folders
 from mpsmith.errors import MpsmithError
 from mpsmith.simulator.errors import MachOError
+from mpsmith.simulator.macho.device_kernels import WheelKernels
 from mpsmith.simulator.objc import bridge
 from mpsmith.simulator.opening import MpsDevice
 from mpsmith.simulator.upstream import sources
@@ -153,3 +156,12 @@ def test_a_run_records_its_macos() -> None:
     facts = {"source": "2.6.0", "kernels": "2.6.0", "overloads": ["aten::eye.out"]}
     assert HostCode(BUILT).facts == facts | {"macos": "26"}
     assert HostCode(BUILT, "14.0").facts == facts | {"macos": "14.0"}
+
+
+def test_host_code_that_answers_no_call_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "ones", lambda size, device: torch.zeros(size))  # no simulated device is loaded here
+    kernels = WheelKernels(Mock(), [])
+    require_answers(kernels, "2.13.0")
+    kernels.stood_in["add.Tensor", "the simulated Metal host has no such method"] += 1
+    with pytest.raises(MpsmithError, match=r"torch 2\.13\.0 answers no calls here: aten::add\.Tensor: the sim"):
+        require_answers(kernels, "2.13.0")
