@@ -202,6 +202,10 @@ def test_a_zero_has_the_sign_that_the_cpu_and_float64_agree_on() -> None:
         (torch.ops.aten.round.decimals, True),
         (torch.sin, True),
         (torch.flip, True),
+        (torch.ops.aten.index.Tensor, True),
+        (torch.Tensor.__getitem__, True),
+        (torch.ops.aten._upsample_nearest_exact2d.vec, True),
+        (torch.ops.aten.unfold_copy, True),
         (torch.maximum, False),
         (torch.remainder, False),
         (torch.sum, False),
@@ -234,6 +238,34 @@ def test_complex_copies_keep_the_signs_of_both_parts(played: Any, call: Any, is_
     called.__name__ = call.__name__
     outcome = played.judge(Case(called, (torch.complex(torch.ones(2), torch.tensor([-0.0, 1.0])),)))
     assert outcome.message.startswith("the sign of zero: 1 of 2 elements differ; at [0]: ") is is_wrong
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.complex64])
+@pytest.mark.parametrize(("call", "is_wrong"), [("index", True), ("interpolate", True), ("sort", False)])
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_a_move_of_elements_keeps_the_sign_of_each_zero(
+    played: Any, dtype: torch.dtype, call: str, is_wrong: bool, sign: float
+) -> None:
+    def called(x: Tensor) -> Tensor:
+        return torch.where(x == 0, torch.zeros_like(x).copysign(-sign), x) if played.turn else x.clone()
+
+    def of_parts(x: Tensor) -> Tensor:
+        return torch.complex(called(x.real), called(x.imag)) if x.is_complex() else called(x)
+
+    of_parts.__name__ = call
+    zeros = torch.tensor([math.copysign(0.0, sign), math.copysign(0.0, -sign), 1.0])
+    x = torch.complex(zeros, zeros) if dtype.is_complex else zeros.to(dtype)
+    outcome = played.judge(Case(of_parts, (x,)))
+    assert outcome.message.startswith("the sign of zero: 1 of 3 elements differ; at [0]: ") is is_wrong
+
+
+def test_an_operator_that_adds_or_interpolates_in_some_modes_has_signed_zeros_in_others() -> None:
+    put, zeros = torch.index_put, torch.zeros(2)
+    assert has_signed_zeros(Case(put, (zeros, (), zeros)))
+    assert not has_signed_zeros(Case(put, (zeros, (), zeros, True)))
+    assert not has_signed_zeros(Case(put, (zeros, (), zeros), {"accumulate": True}))
+    for mode, moves in (("nearest", True), ("nearest-exact", True), ("bilinear", False), ("area", False)):
+        assert has_signed_zeros(Case(torch.nn.functional.interpolate, (zeros,), {"mode": mode})) is moves
 
 
 @pytest.mark.parametrize("name", ["aten::neg.out", "aten::neg_", "_foreach_neg_", "aten::softplus_backward.grad_input"])
