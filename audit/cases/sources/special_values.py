@@ -9,11 +9,12 @@ from itertools import chain, repeat
 import torch
 from torch import Tensor
 
+from ...judging.signed_zeros import moves_elements
 from ...model.case import Case
 from ...model.nested import leaves
 from .case_tensors import map_tensors
 from .derived import BaseGroup, Factor, distinct
-from .unsafe_values import excluded, is_kept_as_given, writes_by_name
+from .unsafe_values import FLOATING, bare, excluded, is_kept_as_given, writes_by_name
 from .value_classes import ValueClass, classes
 
 # So many tensors of a case get special values each alone; a foreach function has dozens that are all alike.
@@ -81,16 +82,22 @@ SPRINKLED: dict[bool, ValuePlan] = {
 
 def _applies(group: BaseGroup) -> bool:
     """Whether any class of the dtype's is defined for the operator."""
-    plan = _plans(group).get(group.key.dtype)
+    plan = _plan(group)
     return plan is not None and bool(_defined(plan.together, group.key.operator, group.key.dtype))
 
 
 def _variations(group: BaseGroup, cases: Sequence[Case]) -> Iterator[Case]:
     """All classes of the dtype's plan; for cases of other kinds the few that the plan has for them."""
-    key = group.key
-    plan = _plans(group)[key.dtype]
+    key, plan = group.key, _plan(group) or ValuePlan()
     for case, planned in zip(cases, chain([plan], repeat(ValuePlan(plan.others))), strict=False):
         yield from with_special_values(case, key.operator, key.dtype, planned)
+
+
+def _plan(group: BaseGroup) -> ValuePlan | None:
+    plan = _plans(group).get(group.key.dtype)
+    if plan is None or group.key.dtype not in FLOATING or not moves_elements(bare(group.key.operator)):
+        return plan
+    return replace(plan, together=(*plan.together, "signed zeros"))
 
 
 def _plans(group: BaseGroup) -> dict[str, ValuePlan]:

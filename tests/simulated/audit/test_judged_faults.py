@@ -175,14 +175,18 @@ def test_a_softmax_without_subtracting_the_maximum_is_wrong(sources) -> None:
         assert any(": nan, CPU " in m for m in messages(sources, "cancellation", "softmax"))
 
 
-@pytest.mark.parametrize("operator", ["neg", "round", "tan"])
-def test_a_lost_sign_of_zero_is_wrong(operator: str, sources) -> None:
-    def without_sign(kernel: Kernel, self: Tensor) -> Tensor:
-        return kernel(self) + 0.0
+@pytest.mark.parametrize(
+    ("prefix", "operator"),
+    [("", "neg"), ("", "round"), ("", "tan"), ("schema ", "index.Tensor"), ("schema ", "upsample_nearest2d")],
+)
+def test_a_lost_sign_of_zero_is_wrong(prefix: str, operator: str, sources) -> None:
+    def without_sign(kernel: Kernel, *args: Any) -> Tensor:
+        return kernel(*args) + 0.0
 
-    assert messages(sources, "special values", operator) == []
+    source = f"{prefix}special values"
+    assert messages(sources, source, operator) == []
     with faulty_kernel(operator, without_sign):
-        assert any(m.startswith("the sign of zero") for m in messages(sources, "special values", operator))
+        assert any(m.startswith("the sign of zero") for m in messages(sources, source, operator))
 
 
 def test_a_device_that_flushes_is_right_and_it_is_said(sources) -> None:

@@ -106,6 +106,9 @@ def test_modules_and_remembered_calls_get_them_too() -> None:
     assert any(bool(state["running_mean"].isnan().any()) for state in weights)
     assert {case.values for case in made("threshold_backward", source=schemas)} == {"nan", "infinities"}
     assert [case.title for case in made("cummax.out", source=schemas)] == ["nan"]
+    # Who moves elements keeps the sign of a zero, by whatever name and in half precision, too.
+    assert [case.title for case in made("index.Tensor_out", source=schemas)] == ["nan", "signed zeros"]
+    assert "signed zeros" in {case.title for case in made("index_select", "bfloat16")}
 
 
 def call(*args: object, **kwargs: object) -> None:
