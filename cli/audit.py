@@ -24,7 +24,7 @@ from .audit_options import (
     HostCode,
     Imports,
     Large,
-    MacOSVersion,
+    MacOSVersions,
     MemoryLimit,
     Report,
     Resume,
@@ -34,6 +34,7 @@ from .audit_options import (
     Sync,
     Timeout,
     WithKernels,
+    macos_versions,
     memory_limit_in_bytes,
     shapes_of_compiled_calls,
     shipped_samples,
@@ -79,7 +80,7 @@ def audit(
     profile: Profile = None,
     shipped: Shipped = "none",
     host_code: HostCode = None,
-    macos: MacOSVersion = None,
+    macos: MacOSVersions = None,
     with_kernels: WithKernels = False,
     compiled: Compile = False,
     store: StorePath = DEFAULT_STORE,
@@ -110,10 +111,12 @@ def audit(
         imports=values_of(imports, "--import"),
         large=large,
         shipped_samples=shipped_samples(),
-        macos=macos,
         compiled=shapes_of_compiled_calls() if compiled else None,
     )
-    request = AuditRequest(settings, store, shipped, host_code, with_kernels, resume, cluster, sync, report, as_json)
+    versions = macos_versions(macos)
+    request = AuditRequest(
+        settings, store, shipped, host_code, versions, with_kernels, resume, cluster, sync, report, as_json
+    )
     request.check(workers=workers is not None)
     if report:
         require_writable("--report", PUBLISHED / "index.html")
@@ -188,14 +191,15 @@ def _page(files: list[str]) -> str:
 
 
 def _subjects(request: AuditRequest) -> list[Settings]:
-    """Settings for each release whose shipped kernels are used, with its coverage, or for each tree of host code."""
+    """Settings for each release whose shipped kernels are used, with its coverage, or each host code and macOS."""
     from ..audit.shipped.requested_releases import coverage_of, releases_to_launch
 
     settings, shipped = request.settings, request.shipped
     if request.host_code is not None:
         folders = built_folders(request.host_code.split(","))
         ops = settings.ops or touched_operators(folders)
-        return [replace(settings, host_code=folder, ops=ops) for folder in folders]
+        versions = request.macos or (None,)
+        return [replace(settings, host_code=code, macos=macos, ops=ops) for code in folders for macos in versions]
     return [
         replace(settings, shipped=release, profile=settings.profile or coverage_of(release))
         for release in releases_to_launch(shipped, say)
@@ -203,8 +207,7 @@ def _subjects(request: AuditRequest) -> list[Settings]:
 
 
 def _audit_releases(settings: list[Settings], request: AuditRequest) -> None:
-    """Audit with the kernels of one release after the other, and compare the wrong results."""
-    from ..audit.findings.shipped.release_changes import audited_code
+    """Audit the code of one release, tree or version of macOS after the other, and compare the wrong results."""
     from ..audit.store.store import Store
     from .release_changes_text import changes_json, changes_table, changes_with_rules
 
@@ -212,9 +215,10 @@ def _audit_releases(settings: list[Settings], request: AuditRequest) -> None:
     with Store.open(request.store) as opened:
         changes = changes_with_rules([(opened, run) for run, _ in audited])
     if request.as_json:
-        print_json({"releases": [outcome for _, outcome in audited], "wrong_results": changes_json(changes)})
+        outcomes = [{"release": run.audited_code, **outcome} for run, outcome in audited]
+        print_json({"releases": outcomes, "wrong_results": changes_json(changes)})
     else:
-        print(changes_table(changes, [audited_code(run) for run, _ in audited]))
+        print(changes_table(changes, [run.audited_code for run, _ in audited]))
 
 
 def _audit(settings: Settings, request: AuditRequest) -> tuple[Run, dict[str, Any]]:

@@ -78,10 +78,14 @@ HostCode = Annotated[
         "other and compared: new wrong results first.",
     ),
 ]
-MacOSVersion = Annotated[
-    MacOS | None,
+MacOSVersions = Annotated[
+    str | None,
     typer.Option(
-        "--macos", rich_help_panel=DEVICE, help="With --host-code: the version of macOS that it sees; 26 by default."
+        "--macos",
+        metavar="VERSION",
+        rich_help_panel=DEVICE,
+        help="With --host-code: the version of macOS that it sees, 13.3, 14.0, 15.1 or 26 (the default). Several, "
+        "joined by commas, are audited one after the other and compared.",
     ),
 ]
 WithKernels = Annotated[
@@ -145,6 +149,7 @@ _CONFLICTS = {
     "--with-kernels": ("--resume", "--sync", "--report"),
     "--shipped A,B": ("--with-kernels", "--sync", "--report"),
     "--host-code A,B": ("--resume", "--sync", "--report"),
+    "--macos A,B": ("--host-code A,B", "--resume", "--sync", "--report"),
     "--cluster": ("--workers",),
 }
 
@@ -161,6 +166,7 @@ class AuditRequest:
         settings: the settings of the run, or of the first of several.
         store: where results are stored.
         shipped, host_code: the values of --shipped and --host-code.
+        macos: the versions of macOS of --macos; () if it was not given.
         with_kernels: audit without and with mpsmith.kernels.
         resume: continue the audit that was stopped.
         cluster: the address of a Dask scheduler.
@@ -172,6 +178,7 @@ class AuditRequest:
     store: Path
     shipped: str = "none"
     host_code: str | None = None
+    macos: tuple[MacOS, ...] = ()
     with_kernels: bool = False
     resume: bool = False
     cluster: str | None = None
@@ -187,6 +194,7 @@ class AuditRequest:
             "--compile": self.settings.compiled is not None,
             "--host-code": self.host_code is not None,
             "--host-code A,B": "," in (self.host_code or ""),
+            "--macos A,B": len(self.macos) > 1,
             "--shipped": self.shipped != "none",
             "--shipped A,B": "," in self.shipped,
             "--with-kernels": self.with_kernels,
@@ -199,7 +207,7 @@ class AuditRequest:
         for option, others in _CONFLICTS.items():
             if options[option] and (conflicting := [other for other in others if options[other]]):
                 raise typer.BadParameter(f"cannot be combined with {', '.join(conflicting)}", param_hint=option)
-        if self.settings.macos is not None and self.host_code is None and not self.resume:
+        if self.macos and self.host_code is None and not self.resume:
             raise typer.BadParameter(
                 "no effect without --host-code: only PyTorch's own host code asks for the version", param_hint="--macos"
             )
@@ -217,6 +225,22 @@ class AuditRequest:
             require_packages(self.settings.imports)
             require_profile(self.settings.profile)
         refuse_unknown_operators(self.settings)
+
+
+def macos_versions(text: str | None) -> tuple[MacOS, ...]:
+    """The versions that --macos names, in its order; () if it was not given.
+
+    Raises BadParameter for an unknown or empty version, and for one that is named twice.
+    """
+    if text is None:
+        return ()
+    names, versions = [name.strip() for name in text.split(",")], [version.value for version in MacOS]
+    for name in names:
+        if name not in versions:
+            raise typer.BadParameter(f"{name!r} is none of {', '.join(versions)}", param_hint="--macos")
+        if names.count(name) > 1:
+            raise typer.BadParameter(f"names {name} twice", param_hint="--macos")
+    return tuple(MacOS(name) for name in names)
 
 
 def memory_limit_in_bytes(gib: float) -> int:

@@ -37,6 +37,7 @@ class Tally:
     def lines(self) -> list[str]:
         """The printed lines: one for each mode, and the operators that fell back most."""
         mark = " on the SIMULATED mps device" if self.run.simulated else ""
+        mark += f" with the host code of {self.run.host_code}" if self.run.host_code else ""
         lines = [f"run {self.run.id}{mark}: {self.executed:,} cases executed"]
         for mode, counts in self.by_mode.items():
             parts = [f"{counts[verdict]:,} {verdict.value}" for verdict in reversed(CASE_SEVERITY) if counts[verdict]]

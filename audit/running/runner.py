@@ -179,6 +179,8 @@ def _announcement(run: Run, groups: int) -> str:
     environment = run.environment
     if run.simulated:
         device = f"SIMULATED mps device with the coverage of torch {environment['profile']}; not evidence about a Mac"
+        if run.host_code:
+            device += f", and the host code of {run.host_code}"
         if environment.get("shipped"):
             device += f", and the kernels that torch {environment['shipped']} ships to Macs"
     else:

@@ -36,6 +36,17 @@ class Run:
         return bool(self.settings.get("compiled"))
 
     @property
+    def host_code(self) -> str:
+        """The release or folder of PyTorch's host code that ran, with the version of macOS that it saw; "" for none."""
+        facts = self.environment.get("host_code")
+        return f"{facts['source']} (macOS {facts['macos']})" if facts else ""
+
+    @property
+    def audited_code(self) -> str:
+        """The host code that ran, or the release whose shipped kernels did."""
+        return self.host_code or str(self.environment.get("shipped"))
+
+    @property
     def grade(self) -> Grade:
         """The grade of evidence of the device itself."""
         return grade_of_device(simulated=self.simulated)

@@ -91,6 +91,7 @@ def side_of_run(store: Store, run: Run) -> Side:
     """A run of a store."""
     profile = f" with the coverage of torch {run.environment['profile']}" if run.environment.get("profile") else ""
     device = f"the SIMULATED mps device{profile}" if run.simulated else "an mps device"
+    device += f" and the host code of {run.host_code}" if run.host_code else ""
     unfinished = "" if run.finished else ", not finished"
     described = f"run {run.id} of {store.path}, torch {run.environment['torch']} on {device}{unfinished}"
     return _side(str(store.path), described, audit_part(store, run, NO_NAMES), {})

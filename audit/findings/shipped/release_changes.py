@@ -68,7 +68,7 @@ def release_changes(
     wrong = [_wrong_cases(store, run) for store, run in runs]
     labels = {label for of_run in wrong for label in of_run}
     results = [_results(store, run, labels) for store, run in runs]
-    names = [audited_code(run) for _, run in runs]
+    names = [run.audited_code for _, run in runs]
     groups: dict[tuple[object, ...], ReleaseChange] = {}
     for label in sorted(labels):
         of_case = [of_run.get(label, NOT_RUN) for of_run in results]
@@ -109,14 +109,6 @@ def _kind(results: Sequence[str]) -> Change:
     if comparable[-1] == RIGHT:
         return Change.FIXED
     return Change.NEW if RIGHT in comparable else Change.UNCHANGED
-
-
-def audited_code(run: Run) -> str:
-    """The release whose shipped kernels ran, or the release or folder of the host code with the version of macOS."""
-    host_code = run.environment.get("host_code")
-    if host_code is None:
-        return str(run.environment.get("shipped"))
-    return f"{host_code['source']} (macOS {host_code['macos']})"
 
 
 def _wrong_cases(store: Store, run: Run) -> dict[str, StoredCase]:
