@@ -18,17 +18,22 @@ _VECTOR_BYTES = 16
 def glu_jvp(glu: torch.Tensor, x: torch.Tensor, dx: torch.Tensor, dim: int) -> torch.Tensor:
     """`glu_jvp`: the tangent of `glu`, the unit of `x`, for the tangent `dx` of `x`."""
     dim = _wrapped(dim, x)
-    half = glu.shape[dim]
-    b = x.narrow(dim, half, half)
-    da, db = _halves(dx, dim, half)
+    shape = tuple(glu.shape)
+    whole = _doubled(shape, dim)
+    fits = x.shape == whole and dx.shape == whole
+    b = _gate(x, shape, dim, fits)
+    da, db = _linear(dx, shape, dim, fits), _gate(dx, shape, dim, fits)
     require_device(glu, {"x": x, "dx": dx}, "glu_jvp")
     for other in (x, dx):
         if other.dtype != glu.dtype:
             raise RuntimeError(f"Found dtype {other.dtype} but expected {glu.dtype}")
     require_supported(glu, "glu_jvp")
-    shape = broadcast(glu.shape, b.shape, da.shape)
+    inputs = [glu, b, da, db]
+    if not fits:
+        shape = broadcast(glu.shape, b.shape, da.shape)
+        inputs = [x.expand(shape) for x in inputs]
     out = torch.empty_like(glu) if glu.shape == shape else glu.new_empty(shape)
-    _launch("glu_jvp", [out], [glu, b, da, db], has_wide_form=True)
+    _launch("glu_jvp", [out], inputs, shape, has_wide_form=True)
     return out
 
 
@@ -51,21 +56,27 @@ def glu_backward_jvp(
             "use the `~` or `logical_not()` operator instead."
         )
     dim = _wrapped(dim, x)
-    half = grad_glu.shape[dim]
-    (a, b), (da, db) = _halves(x, dim, half), _halves(dx, dim, half)
-    linear = _halves(grad_x, dim, half)[0]
+    shape: tuple[int, ...] = tuple([grad_glu.shape[d] if d == dim else size for d, size in enumerate(x.shape)])
+    whole = _doubled(shape, dim)
+    fits = x.shape == whole and grad_x.shape == whole and dx.shape == whole and dgrad_glu.shape == shape
+    a, b = _linear(x, shape, dim, fits), _gate(x, shape, dim, fits)
+    da, db = _linear(dx, shape, dim, fits), _gate(dx, shape, dim, fits)
+    linear = _linear(grad_x, shape, dim, fits)
     require_device(x, {"grad_x": grad_x, "grad_glu": grad_glu, "dgrad_glu": dgrad_glu, "dx": dx}, "glu_backward_jvp")
-    dtypes = (grad_x.dtype, x.dtype, dgrad_glu.dtype, dx.dtype)
-    dtype = x.dtype if len(set(dtypes)) == 1 else functools.reduce(torch.promote_types, dtypes)
+    dtype, *others = x.dtype, grad_x.dtype, dgrad_glu.dtype, dx.dtype
+    if any([other != dtype for other in others]):
+        dtype = functools.reduce(torch.promote_types, others, dtype)
     if not dtype.is_floating_point and not dtype.is_complex:
         dtype = torch.get_default_dtype()
     if dtype not in METAL_TYPES:
         raise NotImplementedError(f"glu_backward_jvp is not implemented for {dtype} on mps")
-    shape = list(broadcast(a.shape, linear.shape, dgrad_glu.shape, da.shape))
-    width, shape[dim] = shape[dim], 2 * shape[dim]
-    out = torch.empty(shape, dtype=dtype, device=x.device)
-    inputs = [part if part.dtype == dtype else part.to(dtype) for part in (linear, a, b, dgrad_glu, da, db)]
-    _launch("glu_backward_jvp", _halves(out, dim, width), inputs)
+    inputs = [linear, a, b, dgrad_glu, da, db]
+    if not fits:
+        shape = broadcast(a.shape, linear.shape, dgrad_glu.shape, da.shape)
+        inputs = [x.expand(shape) for x in inputs]
+    out = torch.empty(_doubled(shape, dim), dtype=dtype, device=x.device)
+    inputs = [x if x.dtype == dtype else x.to(dtype) for x in inputs]
+    _launch("glu_backward_jvp", [out, _gate(out, shape, dim, fits=True)], inputs, shape)
     return out
 
 
@@ -75,28 +86,43 @@ def _wrapped(dim: int, x: torch.Tensor) -> int:
     return wrap_dim(dim, x.dim())
 
 
-def _halves(x: torch.Tensor, dim: int, half: int) -> tuple[torch.Tensor, ...]:
-    """The linear part and the gate."""
-    if half and x.shape[dim] == 2 * half:
-        return x.split(half, dim)  # type: ignore[no-any-return, no-untyped-call]
-    return x.narrow(dim, 0, half), x.narrow(dim, half, half)
+def _doubled(part: Sequence[int], dim: int) -> tuple[int, ...]:
+    """The shape of a tensor whose halves along `dim` have the shape `part`."""
+    whole = list(part)
+    whole[dim] *= 2
+    return tuple(whole)
+
+
+def _linear(x: torch.Tensor, part: Sequence[int], dim: int, fits: bool) -> torch.Tensor:
+    """The linear part; if the shapes fit it is where `x` begins, so no view of it is made."""
+    return x if fits else x.narrow(dim, 0, part[dim])
+
+
+def _gate(x: torch.Tensor, part: tuple[int, ...], dim: int, fits: bool) -> torch.Tensor:
+    """The gate; `as_strided` takes two thirds of the time of `narrow`."""
+    if not fits:
+        return x.narrow(dim, part[dim], part[dim])
+    strides = x.stride()
+    return x.as_strided(part, strides, x.storage_offset() + part[dim] * strides[dim])
 
 
 def _launch(
-    name: str, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], has_wide_form: bool = False
+    name: str,
+    outputs: Sequence[torch.Tensor],
+    inputs: Sequence[torch.Tensor],
+    shape: tuple[int, ...],
+    has_wide_form: bool = False,
 ) -> None:
-    if outputs[0].numel() == 0:
+    """Run a kernel over the first elements of all operands, as many as `shape` has."""
+    out, operands = outputs[0], (*outputs, *inputs)
+    if out.numel() == 0:
         return
-    shape = outputs[0].shape
-    layout = layout_of([*outputs, *(x if x.shape == shape else x.expand(shape) for x in inputs)])
-    lanes = _VECTOR_BYTES // outputs[0].element_size()
+    layout, lanes = layout_of(operands, shape), _VECTOR_BYTES // out.element_size()
     vectors = layout.in_vectors(lanes) if has_wide_form else None
-    if vectors is not None and all(x.storage_offset() % lanes == 0 for x in (*outputs, *inputs)):
+    if vectors is not None and not any([x.storage_offset() % lanes for x in operands]):
         name, layout = f"{name}_wide", vectors
-    kernel = _shader.kernel(
-        f"{name}{'' if layout.fits_32_bits else '64'}_{METAL_TYPES[outputs[0].dtype]}", outputs[0].device
-    )
-    layout.launch(kernel, *outputs, *inputs)
+    kernel = _shader.kernel(f"{name}{'' if layout.fits_32_bits else '64'}_{METAL_TYPES[out.dtype]}", out.device)
+    layout.launch(kernel, *operands)
 
 
 def fake_glu_jvp(glu: torch.Tensor, x: torch.Tensor, dx: torch.Tensor, dim: int) -> torch.Tensor:

@@ -10,7 +10,7 @@ import torch
 
 from .layout import broadcast, layout_of
 from .operands import FLOATING
-from .outputs import check_outputs, copy_if_overlapping, refuse_internal_overlap, require_castable
+from .outputs import check_outputs, copy_if_overlapping, refuse_internal_overlap, require_castable, shares_storage
 from .shader import METAL_TYPES, Shader
 
 _VECTOR_BYTES = 16
@@ -39,7 +39,8 @@ def elementwise(
         return
     for output in outputs:
         refuse_internal_overlap(output)
-        inputs = [copy_if_overlapping(output, source) for source in inputs]
+        if shares_storage(output, inputs):
+            inputs = [copy_if_overlapping(output, source) for source in inputs]
     launch_over(shader, name, (*outputs, *inputs), (_by_value(parameters),))
 
 
@@ -134,8 +135,11 @@ def as_tensors(operands: Sequence[torch.Tensor | float], out: torch.Tensor) -> l
 
 
 def _differ(inputs: Sequence[torch.Tensor], out: torch.Tensor) -> bool:
-    dtype, shape, device = out.dtype, out.shape, out.device
-    return any(x is not out and (x.dtype != dtype or x.shape != shape or x.device != device) for x in inputs)
+    dtype, shape, index = out.dtype, out.shape, out.get_device()
+    for x in inputs:
+        if x is not out and (x.dtype != dtype or x.shape != shape or x.get_device() != index):
+            return True
+    return False
 
 
 def _by_value(parameters: Parameters) -> list[float] | torch.Tensor:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, reduce
+from typing import Any
 
 import torch
 from torch._prims_common import suggest_memory_format
@@ -70,8 +71,19 @@ class Layout:
             for row in self.strides
         )
 
+    @cached_property
+    def _answers(self) -> dict[tuple[str, int], Any]:
+        """What `in_vectors` and `in_parts` answered, because a program has few layouts, and uses them in every step."""
+        return {}
+
     def in_vectors(self, lanes: int) -> Layout | None:
         """The layout of the same operands in vectors of `lanes` elements; None if a vector would not be contiguous."""
+        key, answers = ("vectors", lanes), self._answers
+        if key not in answers:
+            answers[key] = self._in_vectors(lanes)
+        return answers[key]  # type: ignore[no-any-return]
+
+    def _in_vectors(self, lanes: int) -> Layout | None:
         if not self.sizes or self.sizes[0] % lanes or any(row[0] != 1 for row in self.strides):
             return None
         if any(stride % lanes for row in self.strides for stride in row[1:]):
@@ -84,6 +96,12 @@ class Layout:
 
         The longest divisible dimension is divided, which keeps neighbours together. None if no dimension is divisible.
         """
+        key, answers = ("parts", parts), self._answers
+        if key not in answers:
+            answers[key] = self._in_parts(parts)
+        return answers[key]  # type: ignore[no-any-return]
+
+    def _in_parts(self, parts: int) -> tuple[Layout, list[int]] | None:
         divisible = [d for d, size in enumerate(self.sizes) if size % parts == 0]
         if not divisible:
             return None
@@ -123,12 +141,14 @@ def launch_elements(
         kernel(*arguments, threads=(_ROW, rows), group_size=(256, 1), arg_casts=arg_casts, **errors)
 
 
-def layout_of(operands: Sequence[torch.Tensor]) -> Layout:
+def layout_of(operands: Sequence[torch.Tensor], shape: tuple[int, ...] | None = None) -> Layout:
     """The layout of operands of one shape; broadcast an operand with `expand` first.
 
     The order of dimensions follows the first operand, so that adjacent threads access adjacent memory of it.
+    `shape`: of the part of every operand, from its first element on, that a kernel accesses; else the first one's.
     """
-    return _merged(operands[0].shape, tuple(operand.stride() for operand in operands))
+    shape = operands[0].shape if shape is None else shape
+    return _merged(shape, tuple([operand.stride() for operand in operands]))
 
 
 def logical_order(x: torch.Tensor) -> list[int]:

@@ -35,9 +35,15 @@ def scalar_type(dtype: torch.dtype) -> str:
 
 def require_device(x: torch.Tensor, others: dict[str, torch.Tensor | None], operator: str) -> None:
     """Raise RuntimeError unless all tensors are on the device of `x`; `others` are named for the message."""
-    device = x.device
+    index = x.get_device()  # half the time of `device`, which makes an object; -1 for any device but a GPU
+    for other in others.values():
+        if other is not None and (other.get_device() != index or index < 0):
+            _compare_devices(x, others, operator)
+
+
+def _compare_devices(x: torch.Tensor, others: dict[str, torch.Tensor | None], operator: str) -> None:
     for name, other in others.items():
-        if other is not None and other.device != device:
+        if other is not None and other.device != x.device:
             raise RuntimeError(
                 f"Expected all tensors to be on the same device, but found at least two devices, {x.device} and "
                 f"{other.device}! (when checking argument {name} of {operator})"
@@ -52,7 +58,7 @@ def require_scalar_type(x: torch.Tensor, dtype: torch.dtype) -> None:
 
 def require_sizes(x: torch.Tensor, sizes: Sequence[int], name: str) -> None:
     """Raise RuntimeError for a tensor of a different shape; `name` is the argument's name in torch's messages."""
-    if tuple(x.shape) != tuple(sizes):
+    if x.shape != (sizes if isinstance(sizes, tuple) else tuple(sizes)):
         raise RuntimeError(f"expected sizes {list(sizes)} for `{name}` but got sizes {list(x.shape)}")
 
 

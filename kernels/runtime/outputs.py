@@ -120,14 +120,14 @@ def is_ready(output: torch.Tensor, shape: Sequence[int], dtype: torch.dtype) -> 
     return (
         output.dtype == dtype
         and not output.is_cpu
-        and output.shape == tuple(shape)
+        and output.shape == (shape if isinstance(shape, tuple) else tuple(shape))
         and (output.is_contiguous() or not _shares_memory_within(output))
     )
 
 
 def resize_output(output: torch.Tensor, shape: Sequence[int]) -> None:
     """Resize an output to the shape of the result, with torch's warning if it had elements."""
-    if tuple(output.shape) == tuple(shape):
+    if output.shape == (shape if isinstance(shape, tuple) else tuple(shape)):
         return
     if output.numel():
         warnings.warn(
@@ -151,7 +151,7 @@ def contiguous_twin(output: torch.Tensor, dtype: torch.dtype | None = None) -> t
 
     `dtype`: the dtype of the result, if torch casts it to the output's.
     """
-    if output.is_contiguous() and dtype in (None, output.dtype):
+    if output.is_contiguous() and (dtype is None or dtype == output.dtype):
         return output
     return torch.empty(output.shape, dtype=dtype or output.dtype, device=output.device)
 
@@ -201,10 +201,8 @@ def refuse_overlap(written: torch.Tensor, *sources: torch.Tensor) -> None:
 
     As in torch, tensors with gaps are not checked (`at::get_overlap_status`).
     """
-    storage = written.untyped_storage().data_ptr()
-    for source in sources:
-        if source.untyped_storage().data_ptr() == storage and _share_memory(written, source):
-            raise RuntimeError(_OVERLAP)
+    if shares_storage(written, sources) and any(_share_memory(written, source) for source in sources):
+        raise RuntimeError(_OVERLAP)
 
 
 def refuse_partial_overlap(written: torch.Tensor, source: torch.Tensor) -> None:
@@ -285,7 +283,8 @@ def functional_form(function: Callable[..., Any], name: str = "out", dtype: str 
         like = args[position] if len(args) > position else kwargs["self"]
         chosen = (args[chosen_at] if len(args) > chosen_at else kwargs.get(dtype)) if dtype else None
         shape = (0,) if dtype else like.shape
-        return function(*args, **kwargs, **{name: torch.empty(shape, dtype=chosen or like.dtype, device=like.device)})
+        kwargs[name] = torch.empty(shape, dtype=chosen or like.dtype, device=like.device)
+        return function(*args, **kwargs)
 
     call.__doc__ = f"The form of `{function.__name__}` that returns a new tensor."
     inputs = [parameter for parameter in signature.parameters.values() if parameter.name != name]
@@ -322,6 +321,15 @@ def _shares_memory_within(x: torch.Tensor) -> bool:
     if x.is_contiguous():
         return False
     return x.numel() > 0 and any(size > 1 and stride == 0 for size, stride in zip(x.shape, x.stride(), strict=True))
+
+
+def shares_storage(output: torch.Tensor, sources: Sequence[torch.Tensor]) -> bool:
+    """Whether a source is in the output's storage. It rarely is, and only then can the two overlap."""
+    storage = output.untyped_storage().data_ptr()
+    for source in sources:
+        if source.untyped_storage().data_ptr() == storage:
+            return True
+    return False
 
 
 def overlaps(output: torch.Tensor, source: torch.Tensor) -> bool:

@@ -22,10 +22,10 @@ def geometry3d(x: torch.Tensor, inputs: Sequence[int], outputs: Sequence[int]) -
     `x`: the strided operand, (images, channels, depth, height, width) or without images.
     `inputs`, `outputs`: depth, height and width before and after pooling.
     """
-    image_stride = x.stride(0) if x.dim() == 5 else 0
-    channel = x.dim() - 4
-    planes = x.shape[channel] * (x.shape[0] if x.dim() == 5 else 1)
-    return [planes, x.shape[channel], *inputs, *outputs, image_stride, x.stride(channel), *x.stride()[-3:]]
+    shape, strides = x.shape, x.stride()
+    if len(shape) == 5:
+        return [shape[0] * shape[1], shape[1], *inputs, *outputs, *strides]
+    return [shape[0], shape[0], *inputs, *outputs, 0, *strides]
 
 
 def _window_volume(inputs: Sequence[int], outputs: Sequence[int]) -> int:
@@ -109,12 +109,12 @@ def check_pooled_gradient(
     require_scalar_type(grad_output, x.dtype)
     pooled = len(output_size)
     shape = (*x.shape[:-pooled], *output_size)
-    if tuple(grad_output.shape) != shape:
+    if grad_output.shape != shape:
         raise RuntimeError(
             f"{operator}(): gradOutput sizes unexpected: {list(grad_output.shape)} where {list(shape)} are expected"
         )
     require_scalar_type(indices, torch.int64)
-    if tuple(indices.shape) != shape:
+    if indices.shape != shape:
         raise RuntimeError(
             f"{operator}(): indices sizes unexpected: {list(indices.shape)} where {list(shape)} are expected"
         )
