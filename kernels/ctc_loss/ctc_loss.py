@@ -51,7 +51,7 @@ def ctc_loss(
     """
     batch = _checked(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)
     steps, items, _ = log_probs.shape
-    if is_too_long("ctc_loss", steps * -(-batch.states // row_group(batch.states)), f"{steps} steps"):
+    if is_too_long("ctc_loss", steps * -(-batch.states // row_group(batch.states)), "{} steps", steps):
         lengths = list(input_lengths), list(target_lengths)
         on_cpu = torch.ops.aten._ctc_loss(log_probs.cpu(), targets.cpu(), *lengths, blank, zero_infinity)
         return on_cpu[0].to(log_probs.device), on_cpu[1].to(log_probs.device)
@@ -87,33 +87,38 @@ def ctc_loss_backward(
 ) -> torch.Tensor:
     """`_ctc_loss_backward`: the gradient of the log probabilities, zero after the last step of each item."""
     batch = _checked(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)
-    steps, items, labels = log_probs.shape
-    given = {"grad": grad, "neg_log_likelihood": neg_log_likelihood, "log_alpha": log_alpha}
-    require_device(log_probs, dict(given), "_ctc_loss_backward")
-    shapes = ((items,), (items,), (items, steps, batch.states))
-    for (name, tensor), shape in zip(given.items(), shapes, strict=True):
-        if tensor.dtype != log_probs.dtype or tuple(tensor.shape) != shape:
-            raise RuntimeError(
-                f"_ctc_loss_backward: expected {name} of {log_probs.dtype} and sizes {list(shape)}, but got "
-                f"{tensor.dtype} and {list(tensor.shape)}"
-            )
-    if is_too_long("ctc_loss", steps * -(-batch.states // row_group(batch.states)), f"{steps} steps"):
+    (steps, items, labels), states, group = log_probs.shape, batch.states, row_group(batch.states)
+    others = {"grad": grad, "neg_log_likelihood": neg_log_likelihood, "log_alpha": log_alpha}
+    require_device(log_probs, others, "_ctc_loss_backward")
+    _require(grad, "grad", (items,))
+    _require(neg_log_likelihood, "neg_log_likelihood", (items,))
+    _require(log_alpha, "log_alpha", (items, steps, states))
+    if is_too_long("ctc_loss", steps * -(-states // group), "{} steps", steps):
         on_cpu = [x.cpu() for x in (grad, log_probs, targets, neg_log_likelihood, log_alpha)]
         lengths = list(input_lengths), list(target_lengths)
         result: torch.Tensor = torch.ops.aten._ctc_loss_backward(
             *on_cpu[:3], *lengths, *on_cpu[3:], blank, zero_infinity
         )
         return result.to(log_probs.device)
-    beta = torch.full(log_alpha.shape, -math.inf, dtype=log_probs.dtype, device=log_probs.device)
     device = log_probs.device
-    operands = (beta, log_probs, batch.targets, batch.lengths, batch.geometry)
-    launch_rows(_shader.kernel("ctc_beta", device), items, row_group(batch.states), *operands)
-    gradient = torch.empty(log_probs.shape, dtype=log_probs.dtype, device=device)
-    shared = (gradient, grad.contiguous(), neg_log_likelihood.contiguous(), *operands[1:])
+    log_alpha = log_alpha.contiguous()
+    beta = torch.full_like(log_alpha, -math.inf)
+    operands = (log_probs, batch.targets, batch.lengths, batch.geometry)
+    launch_rows(_shader.kernel("ctc_beta", device), items, group, beta, *operands)
+    gradient = torch.empty_like(log_probs, memory_format=torch.contiguous_format)
+    shared = (gradient, grad.contiguous(), neg_log_likelihood.contiguous(), *operands)
     _shader.kernel("ctc_gradient", device)(*shared, threads=(labels, items, steps))
-    kinds = (batch.states + 1) // 2  # the blank and the labels of the longest target
-    _shader.kernel("ctc_collect", device)(*shared, log_alpha.contiguous(), beta, threads=(kinds, items, steps))
+    kinds = (states + 1) // 2  # the blank and the labels of the longest target
+    _shader.kernel("ctc_collect", device)(*shared, log_alpha, beta, threads=(kinds, items, steps))
     return gradient
+
+
+def _require(x: torch.Tensor, name: str, shape: tuple[int, ...]) -> None:
+    if x.dtype != torch.float32 or x.shape != shape:
+        raise RuntimeError(
+            f"_ctc_loss_backward: expected {name} of torch.float32 and sizes {list(shape)}, but got {x.dtype} and "
+            f"{list(x.shape)}"
+        )
 
 
 def ctc_loss_backward_tensor(
@@ -160,25 +165,16 @@ def _checked(
         raise RuntimeError(
             f"Expected 1 to 2 dimensions, but got {targets.dim()}-dimensional tensor for argument #2 'targets' {_WHILE}"
         )
-    targets = targets.to(torch.int64)
+    targets = targets if targets.dtype == torch.int64 else targets.long()
     steps, items, labels = log_probs.shape
     if not 0 <= blank < labels:
         raise RuntimeError("blank must be in label range")
-    for name, lengths, most in (("input", input_lengths, steps), ("target", target_lengths, None)):
-        if len(lengths) != items:
-            raise RuntimeError(f"{name}_lengths must be of size batch_size")
-        least, longest = min(lengths), max(lengths)
-        if least < 0:
-            raise RuntimeError(f"Expected {name}_lengths to have value at least 0, but got value {least} {_WHILE}")
-        if most is not None and longest > most:
-            raise RuntimeError(
-                f"Expected {name}_lengths to have value at most {most}, but got value {longest} {_WHILE}"
-            )
+    _longest("input", input_lengths, items, most=steps)
+    longest, strides = _longest("target", target_lengths, items), targets.stride()
     if targets.dim() == 1:
         *starts, end = accumulate(target_lengths, initial=0)
         _require_size(targets, 0, end)
-        step = targets.stride(0)
-        numbers = [*input_lengths, *target_lengths, *[start * step for start in starts]]
+        numbers = [*input_lengths, *target_lengths, *[start * strides[0] for start in starts]]
     else:
         _require_size(targets, 0, items)
         if targets.shape[1] < longest:
@@ -186,13 +182,24 @@ def _checked(
                 f"Expected tensor to have size at least {longest} at dimension 1, but got size {targets.shape[1]} for "
                 f"argument #2 'targets' {_WHILE}"
             )
-        step = targets.stride(0)
-        numbers = [*input_lengths, *target_lengths, *[item * step for item in range(items)]]
+        numbers = [*input_lengths, *target_lengths, *[item * strides[0] for item in range(items)]]
         longest = targets.shape[1]
     states = 2 * longest + 1
-    geometry = [steps, labels, states, *log_probs.stride(), blank, targets.stride(-1), items, int(zero_infinity)]
+    geometry = [steps, labels, states, *log_probs.stride(), blank, strides[-1], items, int(zero_infinity)]
     passed = numbers if items <= _MOST_IN_A_LAUNCH else _on_device(numbers, log_probs.device)
     return _Batch(targets, passed, geometry, states)
+
+
+def _longest(name: str, lengths: Sequence[int], items: int, most: int | None = None) -> int:
+    """The largest length, after the checks of the CPU."""
+    if len(lengths) != items:
+        raise RuntimeError(f"{name}_lengths must be of size batch_size")
+    least, longest = min(lengths), max(lengths)
+    if least < 0:
+        raise RuntimeError(f"Expected {name}_lengths to have value at least 0, but got value {least} {_WHILE}")
+    if most is not None and longest > most:
+        raise RuntimeError(f"Expected {name}_lengths to have value at most {most}, but got value {longest} {_WHILE}")
+    return longest
 
 
 def _on_device(numbers: list[int], device: torch.device) -> torch.Tensor:

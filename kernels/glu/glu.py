@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import torch
 
-from ..runtime.layout import broadcast, layout_of
+from ..runtime.layout import broadcast, layout_over
 from ..runtime.operands import require_device, require_supported, wrap_dim
 from ..runtime.shader import METAL_TYPES, Shader
 
@@ -63,9 +63,9 @@ def glu_backward_jvp(
     da, db = _linear(dx, shape, dim, fits), _gate(dx, shape, dim, fits)
     linear = _linear(grad_x, shape, dim, fits)
     require_device(x, {"grad_x": grad_x, "grad_glu": grad_glu, "dgrad_glu": dgrad_glu, "dx": dx}, "glu_backward_jvp")
-    dtype, *others = x.dtype, grad_x.dtype, dgrad_glu.dtype, dx.dtype
-    if any([other != dtype for other in others]):
-        dtype = functools.reduce(torch.promote_types, others, dtype)
+    dtype = x.dtype
+    if not dtype == grad_x.dtype == dgrad_glu.dtype == dx.dtype:
+        dtype = functools.reduce(torch.promote_types, (grad_x.dtype, dgrad_glu.dtype, dx.dtype), dtype)
     if not dtype.is_floating_point and not dtype.is_complex:
         dtype = torch.get_default_dtype()
     if dtype not in METAL_TYPES:
@@ -117,9 +117,9 @@ def _launch(
     out, operands = outputs[0], (*outputs, *inputs)
     if out.numel() == 0:
         return
-    layout, lanes = layout_of(operands, shape), _VECTOR_BYTES // out.element_size()
+    layout, lanes = layout_over(shape, tuple([x.stride() for x in operands])), _VECTOR_BYTES // out.element_size()
     vectors = layout.in_vectors(lanes) if has_wide_form else None
-    if vectors is not None and not any([x.storage_offset() % lanes for x in operands]):
+    if vectors is not None and {x.storage_offset() % lanes for x in operands} == {0}:
         name, layout = f"{name}_wide", vectors
     kernel = _shader.kernel(f"{name}{'' if layout.fits_32_bits else '64'}_{METAL_TYPES[out.dtype]}", out.device)
     layout.launch(kernel, *operands)

@@ -9,7 +9,14 @@ from ..runtime import rows
 from ..runtime.determinism import alert_not_deterministic
 from ..runtime.layout import launch_elements, logical_order
 from ..runtime.operands import require_device, require_supported
-from ..runtime.outputs import overlaps, refuse_internal_overlap, refuse_overlap, require_dtype, resize_output
+from ..runtime.outputs import (
+    overlaps,
+    refuse_internal_overlap,
+    refuse_overlap,
+    require_dtype,
+    resize_output,
+    shares_storage,
+)
 from ..runtime.rows import launch_rows, rows_in, short_launches
 from ..runtime.shader import METAL_TYPES, Shader
 
@@ -64,7 +71,9 @@ def put_(self: torch.Tensor, index: torch.Tensor, source: torch.Tensor, accumula
             f"{source.numel()}, index.numel() = {index.numel()}"
         )
     refuse_internal_overlap(self)
-    refuse_overlap(self, index, source)
+    is_shared = shares_storage(self, (index, source))
+    if is_shared:
+        refuse_overlap(self, index, source)
     if not accumulate:
         alert_not_deterministic("put_")  # the order of threads decides
     if index.numel() == 0:
@@ -72,20 +81,27 @@ def put_(self: torch.Tensor, index: torch.Tensor, source: torch.Tensor, accumula
     if self.numel() == 0:
         raise IndexError("put_(): Expected self to be a non-empty tensor")
     # A tensor with gaps may still interleave with the written one: it is copied first.
-    given, places = (x.clone() if overlaps(self, x) else x for x in (source, index))
-    given, places, order = given.contiguous().view(-1), places.contiguous().view(-1), logical_order(self)
+    given, places = (x.clone() if overlaps(self, x) else x for x in (source, index)) if is_shared else (source, index)
+    given, places, order = _flat(given), _flat(places), logical_order(self)
     if accumulate and _rounds(self.dtype) and torch.are_deterministic_algorithms_enabled():
         _accumulate_in_order(self, places, given)
     elif accumulate:
         kernel = _shader.kernel(f"put_accumulate_{METAL_TYPES[self.dtype]}", self.device)
-        memory = self.as_strided((self.untyped_storage().nbytes() // self.element_size(),), (1,), 0)
+        memory, first = self, self.storage_offset()
+        if first:  # the kernel counts from the start of the storage
+            memory = self.as_strided((self.untyped_storage().nbytes() // self.element_size(),), (1,), 0)
         for part in short_launches(index.numel(), 1, most=rows.MOST_CONTENDED_ADDITIONS):
-            operands = (memory, *rows_in(part, given, places), order, part.stop - part.start, self.storage_offset())
+            operands = (memory, *rows_in(part, given, places), order, part.stop - part.start, first)
             launch_elements(kernel, part.stop - part.start, *operands, reports=True)
     else:
         kernel = _shader.kernel(f"put_{_MOVED_AS[self.element_size()]}", self.device)
         launch_elements(kernel, index.numel(), self, given, places, order, index.numel(), reports=True)
     return self
+
+
+def _flat(x: torch.Tensor) -> torch.Tensor:
+    x = x.contiguous()
+    return x if x.dim() == 1 else x.view(-1)
 
 
 def _rounds(dtype: torch.dtype) -> bool:

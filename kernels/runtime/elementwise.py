@@ -129,15 +129,20 @@ def as_tensors(operands: Sequence[torch.Tensor | float], out: torch.Tensor) -> l
 
     As everywhere in torch, a number does not widen the dtype of a floating tensor.
     """
-    floating_dtypes = [x.dtype for x in operands if isinstance(x, torch.Tensor) and x.is_floating_point()]
+    tensors = [x for x in operands if isinstance(x, torch.Tensor)]
+    if len(tensors) == len(operands):
+        return tensors
+    floating_dtypes = [x.dtype for x in tensors if x.is_floating_point()]
     dtype = floating_dtypes[0] if floating_dtypes else torch.get_default_dtype()
     return [x if isinstance(x, torch.Tensor) else torch.tensor(x, dtype=dtype, device=out.device) for x in operands]
 
 
 def _differ(inputs: Sequence[torch.Tensor], out: torch.Tensor) -> bool:
     dtype, shape, index = out.dtype, out.shape, out.get_device()
-    for x in inputs:
-        if x is not out and (x.dtype != dtype or x.shape != shape or x.get_device() != index):
+    for x in inputs:  # loops, as above
+        if x is out:
+            continue
+        if x.dtype != dtype or x.shape != shape or x.get_device() != index:
             return True
     return False
 

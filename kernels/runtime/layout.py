@@ -141,14 +141,12 @@ def launch_elements(
         kernel(*arguments, threads=(_ROW, rows), group_size=(256, 1), arg_casts=arg_casts, **errors)
 
 
-def layout_of(operands: Sequence[torch.Tensor], shape: tuple[int, ...] | None = None) -> Layout:
+def layout_of(operands: Sequence[torch.Tensor]) -> Layout:
     """The layout of operands of one shape; broadcast an operand with `expand` first.
 
     The order of dimensions follows the first operand, so that adjacent threads access adjacent memory of it.
-    `shape`: of the part of every operand, from its first element on, that a kernel accesses; else the first one's.
     """
-    shape = operands[0].shape if shape is None else shape
-    return _merged(shape, tuple([operand.stride() for operand in operands]))
+    return layout_over(operands[0].shape, tuple([operand.stride() for operand in operands]))
 
 
 def logical_order(x: torch.Tensor) -> list[int]:
@@ -176,18 +174,22 @@ def _reduced_orders(
     return rows, columns
 
 
+@lru_cache(maxsize=4096)
 def _logical_order(shape: tuple[int, ...], strides: tuple[int, ...]) -> list[int]:
     logical, running = [0] * len(shape), 1
     for d in reversed(range(len(shape))):
         logical[d] = running
         running *= max(shape[d], 1)
-    merged = _merged(shape, (tuple(logical), strides))
+    merged = layout_over(shape, (tuple(logical), strides))
     return [merged.elements, len(merged.sizes), *merged.sizes, *merged.strides[1]]
 
 
 @lru_cache(maxsize=4096)
-def _merged(shape: tuple[int, ...], rows: tuple[tuple[int, ...], ...]) -> Layout:
-    """The layout, cached because a program has few layouts, and the same ones in every step."""
+def layout_over(shape: tuple[int, ...], rows: tuple[tuple[int, ...], ...]) -> Layout:
+    """The layout of parts of operands: `shape` from the first element of each on, with its strides, a row an operand.
+
+    It is cached because a program has few layouts, and the same ones in every step.
+    """
     order = sorted((d for d in range(len(shape)) if shape[d] != 1), key=lambda d: (rows[0][d], -d))
     sizes: list[int] = []
     strides: list[list[int]] = [[] for _ in rows]

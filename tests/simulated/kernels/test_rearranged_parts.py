@@ -37,7 +37,7 @@ def test_every_second_element_in_four_parts_and_odd_sizes_one_by_one(
     monkeypatch.setattr(rearrange._shader, "kernel", recorded)
     if bits == 64:
         monkeypatch.setattr(layout, "LARGEST_32_BIT", 0)
-    layout._merged.cache_clear()  # a layout remembers which places fit
+    layout.layout_over.cache_clear()  # a layout remembers which places fit
     try:
         with metal.checking("checked"):
             for shape, groups in (((2, 6, 20, 22), 3), ((1, 8, 7, 10), 4), ((3, 9, 5, 14), 3), ((1, 6, 32), 2)):
@@ -47,7 +47,7 @@ def test_every_second_element_in_four_parts_and_odd_sizes_one_by_one(
             out = torch.empty(20, 11, dtype=dtype, device="mps").t()
             torch.narrow_copy(torch.ones(20, 20, dtype=dtype, device="mps"), 0, 3, 11, out=out)
     finally:
-        layout._merged.cache_clear()
+        layout.layout_over.cache_clear()
     wide = "" if bits == 32 else "64"
     assert out.cpu().all()
     parts, single = f"copy_parts{wide}_{word}", f"copy{wide}_{word}"
