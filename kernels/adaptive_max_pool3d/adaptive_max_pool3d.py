@@ -43,14 +43,15 @@ def adaptive_max_pool3d_backward_grad_input(
     if not is_ready(grad_input, self.shape, self.dtype):
         operands, outputs = [grad_output, self, indices], {"grad_input": grad_input}
         check_outputs(_aten.adaptive_max_pool3d_backward.grad_input, operands, outputs, [self.dtype])
-    check_pooled_gradient(grad_output, self, grad_output.shape[-3:], indices, "adaptive_max_pool3d_backward")
+    windows, inputs = grad_output.shape[-3:], self.shape[-3:]
+    check_pooled_gradient(grad_output, self, windows, indices, "adaptive_max_pool3d_backward")
     if not grad_input.numel():
         return grad_input
     gradient = contiguous_twin(grad_input)
     if are_too_many("adaptive_max_pool3d_backward", grad_output, self):
         fill_on_cpu([gradient], _aten.adaptive_max_pool3d_backward, grad_output, self, indices)
         return finish(grad_input, gradient)
-    geometry = geometry3d(grad_output, self.shape[-3:], grad_output.shape[-3:])
+    geometry = geometry3d(grad_output, inputs, windows)
     kernel = _shader.kernel(f"adaptive_max_pool3d_backward_{METAL_TYPES[self.dtype]}", self.device)
     launch_elements(kernel, gradient.numel(), gradient, grad_output.contiguous(), indices.contiguous(), geometry)
     return finish(grad_input, gradient)

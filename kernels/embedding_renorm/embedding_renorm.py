@@ -13,6 +13,7 @@ from .complex_slices import renorm, renorm_, renorm_out
 
 _shader = Shader(__file__)
 _VECTOR_BYTES = 16
+_DTYPES = FLOATING | {torch.complex64}
 
 
 def embedding_renorm_(self: torch.Tensor, indices: torch.Tensor, max_norm: float, norm_type: float) -> torch.Tensor:
@@ -22,43 +23,40 @@ def embedding_renorm_(self: torch.Tensor, indices: torch.Tensor, max_norm: float
     range changes nothing and gives torch.AcceleratorError at the next synchronisation, from torch 2.11 on.
     """
     require_device(self, {"indices": indices}, "embedding_renorm_")
-    if self.dim() != 2:
+    shape = self.shape
+    if len(shape) != 2:
         raise RuntimeError(
             f"Expected 2-dimensional tensor, but got {self.dim()}-dimensional tensor for argument #1 'self' "
             "(while checking arguments for embedding_renorm_)"
         )
-    if indices.dtype not in (torch.int64, torch.int32):
+    if indices.dtype != torch.int64 and indices.dtype != torch.int32:
         raise RuntimeError(f"Expected 'indices' to be Long or Int, but got {indices.dtype}")
-    require_supported(self, "embedding_renorm_", (*FLOATING, torch.complex64))
+    require_supported(self, "embedding_renorm_", _DTYPES)
     refuse_internal_overlap(self)
-    if indices.numel() == 0 or self.numel() == 0:
+    count, (rows, columns), strides = indices.numel(), shape, self.stride()
+    if not (count and rows and columns):
         return self
-    if is_too_long("embedding_renorm_", self.shape[1] // MOST_THREADS, f"{self.shape[1]} columns"):
+    if is_too_long("embedding_renorm_", columns // MOST_THREADS, "{} columns", columns):
         fill_on_cpu([self], torch.ops.aten.embedding_renorm_, self, indices, max_norm, norm_type)
         return self
-    ordered, _ = torch.sort(indices.reshape(-1).to(torch.int64))
-    lanes = _neighbours(self) if norm_type == 2 else 1
-    form = "vectors_" if lanes > 1 else "" if _reach(self) <= LARGEST_32_BIT else "64_"
+    listed = indices if indices.dim() == 1 else indices.reshape(-1)
+    ordered, _ = torch.sort(listed if listed.dtype == torch.int64 else listed.long())
+    is_narrow = columns <= LARGEST_32_BIT and (columns - 1) * strides[1] <= LARGEST_32_BIT
+    lanes = _neighbours(self, columns, strides) if norm_type == 2 and is_narrow else 1
+    form = "vectors_" if lanes > 1 else "" if is_narrow else "64_"
     kernel = _shader.kernel(f"embedding_renorm_{form}{METAL_TYPES[self.dtype]}", self.device)
-    geometry = [self.shape[1], self.shape[0], *self.stride()]
-    operands = (self, ordered, [float(max_norm), float(norm_type)], geometry)
+    operands = (self, ordered, [float(max_norm), float(norm_type)], [columns, rows, *strides])
     # One SIMD group for each of many short rows: no group waits for another.
-    group = group_of_many_rows(ordered.numel(), self.shape[1] // lanes, simd_groups=1)
-    launch_rows(kernel, ordered.numel(), group, *operands, reports=True)
+    group = group_of_many_rows(count, columns // lanes, simd_groups=1)
+    launch_rows(kernel, count, group, *operands, reports=True)
     return self
 
 
-def _neighbours(x: torch.Tensor) -> int:
+def _neighbours(x: torch.Tensor, columns: int, strides: tuple[int, ...]) -> int:
     """The elements that a thread can move at a time: 16 bytes, if the rows are aligned to and made of such vectors."""
     lanes = _VECTOR_BYTES // x.element_size()
-    are_beside = x.stride(1) == 1 and _reach(x) <= LARGEST_32_BIT
-    is_aligned = all(count % lanes == 0 for count in (x.shape[1], x.stride(0), x.storage_offset()))
-    return lanes if are_beside and is_aligned else 1
-
-
-def _reach(x: torch.Tensor) -> int:
-    """The larger of the length of a row and the largest offset in it."""
-    return max(x.shape[1], (x.shape[1] - 1) * x.stride(1))
+    is_aligned = not (columns % lanes or strides[0] % lanes or x.storage_offset() % lanes)
+    return lanes if strides[1] == 1 and is_aligned else 1
 
 
 KERNELS = (("aten::embedding_renorm_", embedding_renorm_),)

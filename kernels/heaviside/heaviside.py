@@ -16,18 +16,19 @@ def heaviside_out(self: torch.Tensor, values: torch.Tensor, *, out: torch.Tensor
     """`heaviside.out` for every real dtype of mps; the three tensors must have the same dtype."""
     if not self.dtype == values.dtype == out.dtype:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
-    same = values.shape == self.shape or values.dim() == 0
-    shape = self.shape if same else broadcast(self.shape, values.shape)
-    if out.shape != shape or out.device.type == "cpu" or self.dtype.is_complex:
+    shape = self.shape
+    if values.dim() and values.shape != shape:
+        shape = broadcast(shape, values.shape)
+    if out.shape != shape or out.is_cpu or self.dtype.is_complex:
         was = out.shape
         check_outputs(torch.ops.aten.heaviside.out, [self, values], {"out": out}, [self.dtype])
         if out.shape != was:  # to the strides of binary operators; heaviside's meta kernel returns contiguous ones
             strides = torch.maximum(on_meta(self), on_meta(values)).stride()
             out.as_strided_(out.shape, strides)
     # An operand without dimensions may be on the CPU, as for any binary operator.
+    shape, index = out.shape, out.get_device()
     operands = [
-        x if x.shape == out.shape and x.device == out.device else x.to(out.device).expand(out.shape)
-        for x in (self, values)
+        x if x.shape == shape and x.get_device() == index else x.to(out.device).expand(shape) for x in (self, values)
     ]
     elementwise(_shader, "heaviside", [out], operands)
     return out

@@ -42,18 +42,20 @@ def narrow_copy_out(self: torch.Tensor, dim: int, start: int, length: int, *, ou
     if out.dtype != self.dtype:
         raise RuntimeError(f"narrow_copy: Expected out tensor to have dtype {self.dtype}, but got {out.dtype} instead")
     require_device(self, {"out": out}, "narrow_copy")
-    if dim >= self.dim():
+    shape = list(self.shape)
+    if dim >= len(shape):
         raise RuntimeError("Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.")
-    size = self.shape[dim]
+    size = shape[dim]
     if not -size <= start <= size:
         raise IndexError(f"start out of range (expected to be in range of [-{size}, {size}], but got {start})")
     first = start + size if start < 0 else start
     if length < 0 or first + length > size:
         raise RuntimeError(f"start ({first}) + length ({length}) exceeds dimension size ({size}).")
-    part = self.narrow(dim, first, length)
-    resize_output(out, part.shape)
+    shape[dim], strides = length, self.stride()
+    resize_output(out, tuple(shape))
     refuse_internal_overlap(out)
     if out.numel():
+        part = self.as_strided(shape, strides, self.storage_offset() + first * strides[dim])
         _copy(out, part.clone() if overlaps(out, part) else part)
     return out
 

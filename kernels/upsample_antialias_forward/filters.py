@@ -21,11 +21,13 @@ class ByteWeights(NamedTuple):
     Attributes:
         windows: int32, for each output the start of its window and the number of its inputs.
         weights: int32, a row for each output.
+        room: the length of a row.
         precision: a weight of one is 2^precision.
     """
 
     windows: torch.Tensor
     weights: torch.Tensor
+    room: int
     precision: int
 
 
@@ -71,7 +73,7 @@ def _rounded(
     precision = _precision(largest)
     whole = (weights * 2**precision + torch.where(weights < 0, -0.5, 0.5)).trunc()
     windows = torch.stack([starts, counts], 1)
-    return ByteWeights(windows.int().to(device), whole.int().to(device), precision)
+    return ByteWeights(windows.int().to(device), whole.int().to(device), weights.shape[1], precision)
 
 
 def _precision(largest: float) -> int:

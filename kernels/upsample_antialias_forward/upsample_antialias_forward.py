@@ -45,10 +45,11 @@ def _out(operator: str, filter_name: str | None = None) -> Callable[..., torch.T
             require_device(self, {"out": out}, operator)
         require_supported(self, operator, _DTYPES)
         if out.numel():
-            scales = window_distances(self.shape[2:], output_size, align_corners, (scales_h, scales_w))
+            inputs = self.shape[2:]
+            scales = window_distances(inputs, output_size, align_corners, (scales_h, scales_w))
             if filter_name is None:
                 _resample_bytes(out, self, clamped_byte_weights, align_corners, scales)
-            elif is_too_far(operator, filter_name, scales, self.shape[2:]):
+            elif is_too_far(operator, filter_name, scales, inputs):
                 fill_on_cpu([out], getattr(_aten, operator), self, output_size, align_corners, scales_h, scales_w)
             elif self.dtype == torch.uint8:
                 _resample_bytes(out, self, byte_weights, filter_name, scales)
@@ -63,7 +64,8 @@ def _fits(self: torch.Tensor, output_size: Sequence[int], out: torch.Tensor) -> 
     """Whether nothing is to be refused. What does not fit goes to the meta kernel: its first call may load sympy."""
     if self.dim() != 4 or len(output_size) != 2 or 0 in output_size or not self.numel():
         return False
-    return is_ready(out, (*self.shape[:2], *output_size), self.dtype)
+    images, channels, *_ = self.shape
+    return is_ready(out, (images, channels, *output_size), self.dtype)
 
 
 def _functional(operator: str, filter_name: str | None = None) -> Callable[..., torch.Tensor]:
@@ -84,25 +86,25 @@ def _functional(operator: str, filter_name: str | None = None) -> Callable[..., 
 
 
 def _resample(out: torch.Tensor, source: torch.Tensor, filter_name: str, scales: Sequence[float]) -> None:
+    device = out.device
     for axis, target in _passes(out, source, torch.float32):
-        scale = scales[axis - _HEIGHT]
-        outputs, inputs = target.shape[axis], source.shape[axis]
-        windows, weights, room = _tables(filter_name, outputs, inputs, scale, out.device)
-        geometry = [*target.shape, *target.stride(), *source.stride(), axis, room]
-        kernel = _shader.kernel(f"forward_{METAL_TYPES[source.dtype]}_{METAL_TYPES[target.dtype]}", out.device)
+        shape = target.shape
+        windows, weights, room = _tables(filter_name, shape[axis], source.shape[axis], scales[axis - _HEIGHT], device)
+        geometry = [*shape, *target.stride(), *source.stride(), axis, room]
+        kernel = _shader.kernel(f"forward_{METAL_TYPES[source.dtype]}_{METAL_TYPES[target.dtype]}", device)
         launch_elements(kernel, target.numel(), target, source, windows, weights, geometry)
         source = target
 
 
 def _passes(out: torch.Tensor, source: torch.Tensor, between: torch.dtype) -> Sequence[tuple[int, torch.Tensor]]:
     """The axes in turn, and the output of each; an axis that keeps its size is skipped, as on the CPU."""
-    images, channels, height, width = out.shape
-    if source.shape[_HEIGHT:] == (height, width):
+    (images, channels, height, width), (_, _, height_before, width_before) = out.shape, source.shape
+    if height == height_before and width == width_before:
         out.copy_(source)
         return ()
-    if height == source.shape[_HEIGHT] or width == source.shape[_WIDTH]:
-        return ((_WIDTH if height == source.shape[_HEIGHT] else _HEIGHT, out),)
-    shape = (images, channels, source.shape[_HEIGHT], width)
+    if height == height_before or width == width_before:
+        return ((_WIDTH if height == height_before else _HEIGHT, out),)
+    shape = (images, channels, height_before, width)
     return (_WIDTH, torch.empty(shape, dtype=between, device=out.device)), (_HEIGHT, out)
 
 
@@ -117,9 +119,10 @@ def _resample_bytes(
     device = out.device
     kernel = _shader.kernel("antialias_bytes", device)
     for axis, target in _passes(out, source, torch.uint8):
-        shape, stride = target.shape, source.stride()
-        windows, weights, precision = weights_of(kind, source.shape[axis], shape[axis], scales[axis - _HEIGHT], device)
-        geometry = [*shape, *target.stride(), *stride, axis, weights.shape[1], precision]
+        shape = target.shape
+        table = weights_of(kind, source.shape[axis], shape[axis], scales[axis - _HEIGHT], device)
+        windows, weights, room, precision = table
+        geometry = [*shape, *target.stride(), *source.stride(), axis, room, precision]
         launch_elements(kernel, target.numel(), target, source, windows, weights, geometry)
         source = target
 
@@ -138,8 +141,8 @@ def _tables(
 
 def fake_output(self: torch.Tensor, output_size: Sequence[int], *arguments: object) -> torch.Tensor:
     """The shape and memory format of each forward, for fake tensors."""
-    memory_format = memory_format_of(self)
-    return self.new_empty((*self.shape[:2], *output_size)).to(memory_format=memory_format)
+    out, memory_format = self.new_empty((*self.shape[:2], *output_size)), memory_format_of(self)
+    return out if memory_format is torch.contiguous_format else out.to(memory_format=memory_format)
 
 
 _BILINEAR, _BICUBIC, _LANCZOS = (f"_upsample_{name}2d_aa" for name in ("bilinear", "bicubic", "lanczos"))

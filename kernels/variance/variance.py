@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -34,13 +35,12 @@ def _correction_out(name: str, root: bool) -> Callable[..., torch.Tensor]:
         """Computed in float32 and cast to the dtype of `out`. Of complex numbers, both parts are summed."""
         _check_dtypes(self, out, name)
         require_device(self, {"out": out}, name)
-        reduced = _dimensions(self, dim)
+        dims = None if dim is None else tuple(dim)
+        reduced, shape, results, length = _reduction(self.shape, dims, keepdim)
         degrees = 1.0 if correction is None else float(correction)
-        shape = [1 if d in reduced else size for d, size in enumerate(self.shape) if keepdim or d not in reduced]
-        _check_number_of_results(self, out, math.prod(shape), name)
+        _check_number_of_results(self, out, results, name)
         resize_output(out, shape)
         refuse_internal_overlap(out)
-        length = math.prod(self.shape[d] for d in reduced)
         if (out.numel() and length <= degrees) or not self.numel():
             warnings.warn(
                 f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
@@ -57,9 +57,9 @@ def _correction_out(name: str, root: bool) -> Callable[..., torch.Tensor]:
     return correction_out
 
 
-def _launch(result: torch.Tensor, x: torch.Tensor, reduced: set[int], correction: list[float]) -> None:
+def _launch(result: torch.Tensor, x: torch.Tensor, reduced: tuple[int, ...], correction: list[float]) -> None:
     orders = reduced_orders(x, reduced)
-    (rows, *_), (columns, *_) = orders
+    rows, columns = orders[0][0], orders[1][0]
     groups = min(-(-_MOST_GROUPS // rows), -(-columns // _SHARE))
     # One group a row writes no shares: any buffer will do then that is aligned to their 8 bytes.
     partial = result
@@ -76,15 +76,23 @@ def _launch(result: torch.Tensor, x: torch.Tensor, reduced: set[int], correction
         launch_rows(combine, rows, row_group(groups), *arguments, int32=True)
 
 
-def _dimensions(x: torch.Tensor, dim: Sequence[int] | None) -> set[int]:
-    """The dimensions to reduce; all of them if none is named. Raises what the CPU raises."""
+@lru_cache(maxsize=4096)
+def _reduction(
+    shape: tuple[int, ...], dim: tuple[int, ...] | None, keepdim: bool
+) -> tuple[tuple[int, ...], tuple[int, ...], int, int]:
+    """The dimensions to reduce, all if none is named; the output's shape; how many results, each of how many elements.
+
+    Cached because a program has few shapes. Raises what the CPU raises.
+    """
     named: set[int] = set()
     for d in dim or ():
-        wrapped = wrap_dim(d, max(x.dim(), 1))
+        wrapped = wrap_dim(d, max(len(shape), 1))
         if wrapped in named:
             raise RuntimeError(f"dim {wrapped} appears multiple times in the list of dims")
         named.add(wrapped)
-    return {d for d in named or range(x.dim()) if d < x.dim()}
+    reduced = tuple(d for d in named or range(len(shape)) if d < len(shape))
+    kept = tuple(1 if d in reduced else size for d, size in enumerate(shape) if keepdim or d not in reduced)
+    return reduced, kept, math.prod(kept), math.prod(shape[d] for d in reduced)
 
 
 def _check_number_of_results(x: torch.Tensor, out: torch.Tensor, results: int, name: str) -> None:
