@@ -40,7 +40,8 @@ def adaptive_avg_pool3d_out(self: torch.Tensor, output_size: Sequence[int], *, o
 
 def adaptive_avg_pool3d_backward(grad_output: torch.Tensor, self: torch.Tensor) -> torch.Tensor:
     """`_adaptive_avg_pool3d_backward`, of the input's shape."""
-    check_pooled(grad_output, grad_output.shape[-3:], "adaptive_avg_pool3d_backward")
+    windows = grad_output.shape[-3:]
+    check_pooled(grad_output, windows, "adaptive_avg_pool3d_backward")
     require_supported(self, "adaptive_avg_pool3d")
     if grad_output.dim() != self.dim():
         raise RuntimeError(
@@ -48,20 +49,21 @@ def adaptive_avg_pool3d_backward(grad_output: torch.Tensor, self: torch.Tensor) 
             f"{grad_output.dim()}"
         )
     require_scalar_type(grad_output, self.dtype)
-    planes = self.shape[:-3]
-    if any(given < needed for given, needed in zip(grad_output.shape, planes, strict=False)):
+    planes, given = self.shape[:-3], grad_output.shape[:-3]
+    if given != planes and any(count < needed for count, needed in zip(given, planes, strict=True)):
         raise RuntimeError(
             f"adaptive_avg_pool3d_backward: expected `gradOutput_` of {list(planes)} planes or more but got sizes "
             f"{list(grad_output.shape)}"
         )
-    grad_output = grad_output[tuple(map(slice, planes))]  # the CPU ignores further planes
-    gradient = torch.empty(self.shape, dtype=self.dtype, device=self.device)
+    if given != planes:  # the CPU ignores further planes
+        grad_output = grad_output[tuple(map(slice, planes))]
+    gradient = torch.empty_like(self, memory_format=torch.contiguous_format)
     if not gradient.numel():
         return gradient
     if are_too_many("adaptive_avg_pool3d_backward", grad_output, self):
         fill_on_cpu([gradient], torch.ops.aten._adaptive_avg_pool3d_backward, grad_output, self)
     else:
-        geometry = geometry3d(grad_output, self.shape[-3:], grad_output.shape[-3:])
+        geometry = geometry3d(grad_output, self.shape[-3:], windows)
         kernel = _shader.kernel(f"adaptive_avg_pool3d_backward_{METAL_TYPES[self.dtype]}", self.device)
         launch_elements(kernel, gradient.numel(), gradient, grad_output, geometry)
     return gradient

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from ..runtime.layout import broadcast
+from ..runtime.layout import broadcast, expanded
 from ..runtime.operands import require_scalar_type, require_square
 from ..runtime.outputs import copy_to_output, empty_results, out_form, require_castable
 from ..runtime.rows import int32_casts, is_too_long, launch_rows, row_group, short_launches
@@ -36,7 +36,7 @@ def linalg_solve_triangular(
     shape = _shape_of_solution(self, B, left=left)
     if shape is None:
         shape = empty_results(_aten.linalg_solve_triangular.default, [self, B], torch.device("meta"), **flags)[0].shape
-    matrices, vectors = self.resolve_conj(), _vectors(B.expand(shape), as_columns=left)
+    matrices, vectors = self.resolve_conj(), _vectors(expanded(B, shape), as_columns=left)
     _solve(vectors, matrices if left else matrices.mT, upper=upper == left, unit=unitriangular)
     return vectors.mT if left else vectors
 
@@ -53,7 +53,7 @@ def triangular_solve(
     if shape is None:
         arguments = [self, A, upper, transpose, unitriangular]
         shape = empty_results(_aten.triangular_solve.default, arguments, torch.device("meta"))[0].shape
-    vectors = _vectors(self.expand(shape), as_columns=True)
+    vectors = _vectors(expanded(self, shape), as_columns=True)
     copies = A.expand(*shape[:-2], *A.shape[-2:]).clone()
     _solve(vectors, copies.mT if transpose else copies, upper=upper != transpose, unit=unitriangular)
     return vectors.mT, copies
@@ -75,9 +75,9 @@ def linalg_lu_solve(
     if pivots.dtype != torch.int32:  # the meta kernel checks this only for tensors that are not on meta
         raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
     batch = shape[:-2]
-    factors = LU.expand(*batch, *LU.shape[-2:]).resolve_conj()
-    order = pivots.expand(*batch, pivots.shape[-1]).contiguous()
-    vectors = _vectors(B.expand(shape), as_columns=left)
+    factors = expanded(LU, (*batch, *LU.shape[-2:])).resolve_conj()
+    order = expanded(pivots, (*batch, pivots.shape[-1])).contiguous()
+    vectors = _vectors(expanded(B, shape), as_columns=left)
     # X A = B is A^T X^T = B^T. The factors of a transposed A are applied in reverse order, and the exchanges last.
     if left != adjoint:
         _exchange(vectors, order, reverse=False)
@@ -135,7 +135,8 @@ def linalg_inv_ex(A: torch.Tensor, *, check_errors: bool = False) -> tuple[torch
 
 def _are_square(x: torch.Tensor) -> bool:
     """Whether nothing is to be refused. What does not fit goes to the meta kernel: its first call loads sympy."""
-    return x.dim() >= 2 and x.shape[-1] == x.shape[-2]
+    shape = x.shape
+    return len(shape) >= 2 and shape[-1] == shape[-2]
 
 
 def _shape_of_solution(A: torch.Tensor, B: torch.Tensor, *, left: bool = True) -> torch.Size | None:  # noqa: N803
@@ -167,13 +168,13 @@ def _solve(
     if not vectors.numel():
         return
     *batch, count, n = vectors.shape
-    expanded = matrices.expand(*batch, n, n)
-    if is_too_long("linalg.solve_triangular", _STEPS_OF_ROW * n, f"{n} rows"):
-        on_cpu = expanded.cpu().conj() if conjugates else expanded.cpu()
+    matrices = expanded(matrices, (*batch, n, n))
+    if is_too_long("linalg.solve_triangular", _STEPS_OF_ROW * n, "{} rows", n):
+        on_cpu = matrices.cpu().conj() if conjugates else matrices.cpu()
         solved = torch.linalg.solve_triangular(on_cpu, vectors.mT.cpu(), upper=upper, unitriangular=unit)
         vectors.copy_(solved.mT)
         return
-    flat = expanded.reshape(math.prod(batch), n, n)
+    flat = matrices if len(batch) == 1 else matrices.reshape(math.prod(batch), n, n)
     sizes = [count, n, *flat.stride(), int(upper), int(unit), int(conjugates), int(of_identity)]
     kernel = _shader.kernel("solve_triangle", vectors.device)
     for part in short_launches(math.prod(batch) * count, 2 * n * n):

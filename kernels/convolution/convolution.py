@@ -34,12 +34,12 @@ def mps_convolution(
     groups: int,
 ) -> torch.Tensor:
     """`_mps_convolution` for int64, which torch calls for every convolution on mps; sums wrap, as on the CPU."""
+    (items, _, *space), (results, inner, *windows) = self.shape, weight.shape
     sizes = [
         (size + 2 * p - d * (k - 1) - 1) // s + 1
-        for size, k, p, s, d in zip(self.shape[2:], weight.shape[2:], padding, stride, dilation, strict=True)
+        for size, k, p, s, d in zip(space, windows, padding, stride, dilation, strict=True)
     ]
-    shape, window = (self.shape[0], weight.shape[0], *sizes), (stride, padding, dilation)
-    channels = weight.shape[1], weight.shape[0] // groups
+    shape, window, channels = (items, results, *sizes), (stride, padding, dilation), (inner, results // groups)
     return _convolve("convolve", self, weight, weight.stride(), bias, shape, window, channels)
 
 
@@ -128,7 +128,7 @@ def slow_conv_forward(
         whole = mps_convolution(self.long(), windows.long(), biases, padding, stride, [1] * space, 1)
         return whole.to(self.dtype)
     once = ([1] * space, False, [0] * space, 1)
-    result: torch.Tensor = _aten.convolution(self, windows, bias, stride, padding, *once)
+    result: torch.Tensor = torch.convolution(self, windows, bias, stride, padding, *once)
     return result
 
 
@@ -197,17 +197,17 @@ def _convolve(
             require_scalar_type(other, source.dtype)
     formats = memory_format_of(source), memory_format_of(weight)
     memory_format = formats[1] if formats[0] is torch.contiguous_format else formats[0]
-    out = torch.empty(tuple(shape), dtype=source.dtype, device=source.device, memory_format=memory_format)
+    out = torch.empty(shape, dtype=source.dtype, device=source.device, memory_format=memory_format)
     elements = out.numel()
     if not elements:
         return out
     strides, padding, dilation = window
     ones, zeros = [1] * (_SPACE - len(strides)), [0] * (_SPACE - len(strides))  # for dimensions that are absent
-    layout = [shape[1], *ones, *shape[2:]]
-    for steps in (out.stride(), source.stride(), weight_strides):
-        layout += [*steps[:2], *zeros, *steps[2:]]
-    places = weight.shape[2:]
-    layout += [*ones, *source.shape[2:], *ones, *places, *ones, *strides, *zeros, *padding, *ones, *dilation, *channels]
+    (_, results, *after), (_, _, *before), (_, _, *places) = shape, source.shape, weight.shape
+    layout = [results, *ones, *after]
+    for item_step, channel_step, *steps in (out.stride(), source.stride(), weight_strides):
+        layout += [item_step, channel_step, *zeros, *steps]
+    layout += [*ones, *before, *ones, *places, *ones, *strides, *zeros, *padding, *ones, *dilation, *channels]
     summand = torch.zeros(1, dtype=source.dtype, device=source.device) if bias is None else bias
     bias_stride = 0 if bias is None else bias.stride(0)
     kernel = _shader.kernel(name, out.device)

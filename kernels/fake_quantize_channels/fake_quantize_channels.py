@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from ..runtime.layout import layout_of
+from ..runtime.layout import layout_of, layout_over
 from ..runtime.operands import FLOATING, require_device, require_scalar_type, require_supported
 from ..runtime.rows import row_group
 from ..runtime.shader import METAL_TYPES, Shader, reporting
@@ -30,7 +30,8 @@ def fake_quantize_per_channel_affine_cachemask(
         limits = [quant_min, quant_max]
         if zero_point.numel():
             check(zero_point.contiguous(), limits, threads=zero_point.numel(), arg_casts=None, **reporting(2))
-    return _quantize_with_mask(self, _along(scale, self, axis), _along(zero_point, self, axis), quant_min, quant_max)
+    strides = _strides_along(axis, scale, self), _strides_along(axis, zero_point, self)
+    return _quantize_with_mask(self, scale, zero_point, strides, (quant_min, quant_max))
 
 
 def fake_quantize_learnable_per_tensor_affine(
@@ -48,7 +49,7 @@ def fake_quantize_learnable_per_tensor_affine(
     check_range(quant_min, quant_max)
     require_device(self, {"scale": scale, "zero_point": zero_point}, "_fake_quantize_learnable_per_tensor_affine")
     step, zero = _first(scale), _rounded(_first(zero_point), quant_min, quant_max)
-    return _quantize(self, step.expand(self.shape), zero.expand(self.shape), quant_min, quant_max)
+    return _quantize(self, step, zero, (_strides_of_one(self),) * 2, (quant_min, quant_max))
 
 
 def fake_quantize_learnable_per_channel_affine(
@@ -63,7 +64,8 @@ def fake_quantize_learnable_per_channel_affine(
     """`_fake_quantize_learnable_per_channel_affine`; a NaN zero point is reported as above."""
     rounded = _rounded(zero_point, quant_min, quant_max)
     check_channels(self, scale, rounded, axis, quant_min, quant_max)
-    return _quantize(self, _along(scale, self, axis), _along(rounded, self, axis), quant_min, quant_max)
+    strides = _strides_along(axis, scale, self), _strides_along(axis, rounded, self)
+    return _quantize(self, scale, rounded, strides, (quant_min, quant_max))
 
 
 def fake_quantize_learnable_per_tensor_affine_backward(
@@ -176,11 +178,8 @@ def fused_moving_avg_obs_fq_helper(
     for tensor, result in zip(written, working, strict=False):
         if result is not tensor:
             tensor.copy_(result)
-    step, zero = (
-        _along(tensor, self, 0) if per_row_fake_quant else tensor.reshape(()).expand(self.shape)
-        for tensor in working[2:]
-    )
-    return _quantize_with_mask(self, step, zero, quant_min, quant_max, quantizes)
+    strides = _strides_along(0, working[2], self) if per_row_fake_quant else _strides_of_one(self)
+    return _quantize_with_mask(self, working[2], working[3], (strides, strides), (quant_min, quant_max), quantizes)
 
 
 def _limits(x: torch.Tensor, channels: int, observes: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -214,39 +213,50 @@ def _check_numbers(zero_point: torch.Tensor) -> None:
         check(zero_point.float().contiguous(), threads=zero_point.numel(), arg_casts=None, **reporting(1))
 
 
-def _along(parameters: torch.Tensor, x: torch.Tensor, axis: int) -> torch.Tensor:
-    """One number for each channel, expanded to the shape of `x`."""
-    return parameters.reshape([-1 if d == axis else 1 for d in range(x.dim())]).expand(x.shape)
+def _strides_along(axis: int, parameters: torch.Tensor, x: torch.Tensor) -> tuple[int, ...]:
+    """The strides that read one number for each channel of `x`; no view of the shape of `x` is made."""
+    (stride,) = parameters.stride()
+    return tuple([stride if d == axis else 0 for d in range(x.dim())])
+
+
+def _strides_of_one(x: torch.Tensor) -> tuple[int, ...]:
+    """The strides that read one number for all of `x`."""
+    return (0,) * x.dim()
 
 
 def _quantize_with_mask(
     x: torch.Tensor,
     scale: torch.Tensor,
     zero_point: torch.Tensor,
-    quant_min: int,
-    quant_max: int,
+    strides: tuple[tuple[int, ...], ...],
+    limits: tuple[int, int],
     enabled: int | torch.Tensor = _ENABLED,
 ) -> tuple[torch.Tensor, torch.Tensor]:
+    """`strides`: how scale and zero point are read in the shape of `x`."""
     require_supported(x, "fake_quantize")
     out, kept = torch.empty_like(x), torch.empty_like(x, dtype=torch.bool)
     if out.numel():
-        layout = layout_of([out, kept, x, scale, zero_point])
+        layout = layout_over(x.shape, (out.stride(), kept.stride(), x.stride(), *strides))
         wide = "" if layout.fits_32_bits else "64"
         kernel = _shader.kernel(f"fake_quantize{wide}_{METAL_TYPES[x.dtype]}_{METAL_TYPES[zero_point.dtype]}", x.device)
-        layout.launch(kernel, out, kept, x, scale, zero_point, [quant_min, quant_max], enabled)
+        layout.launch(kernel, out, kept, x, scale, zero_point, list(limits), enabled)
     return out, kept
 
 
 def _quantize(
-    x: torch.Tensor, scale: torch.Tensor, zero_point: torch.Tensor, quant_min: int, quant_max: int
+    x: torch.Tensor,
+    scale: torch.Tensor,
+    zero_point: torch.Tensor,
+    strides: tuple[tuple[int, ...], ...],
+    limits: tuple[int, int],
 ) -> torch.Tensor:
     require_supported(x, "fake_quantize")
     out = torch.empty_like(x)
     if out.numel():
-        layout = layout_of([out, x, scale, zero_point])
+        layout = layout_over(x.shape, (out.stride(), x.stride(), *strides))
         wide = "" if layout.fits_32_bits else "64"
         kernel = _shader.kernel(f"without_mask{wide}_{METAL_TYPES[x.dtype]}", x.device)
-        layout.launch(kernel, out, x, scale, zero_point, [quant_min, quant_max])
+        layout.launch(kernel, out, x, scale, zero_point, list(limits))
     return out
 
 

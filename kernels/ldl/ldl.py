@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from ...metal_limits import SIMD_WIDTH
-from ..runtime.layout import broadcast
+from ..runtime.layout import broadcast, expanded
 from ..runtime.operands import require_supported
 from ..runtime.outputs import check_outputs, is_ready
 from ..runtime.rows import is_too_long, launch_rows, row_group
@@ -82,11 +82,11 @@ def linalg_ldl_solve_out(
     n, columns = B.shape[-2:]
     if out.numel() == 0:
         return out
-    if is_too_long("linalg.ldl_solve", n * n // SIMD_WIDTH, f"{n} rows"):
+    if is_too_long("linalg.ldl_solve", n * n // SIMD_WIDTH, "{} rows", n):
         return out.copy_(torch.linalg.ldl_solve(LD.cpu(), pivots.cpu(), B.cpu(), hermitian=hermitian))
-    sides = B.expand(*batch, n, columns).mT.clone(memory_format=torch.contiguous_format)
-    factors = LD.mT.expand(*batch, n, n).contiguous()
-    steps = pivots.to(torch.int32).expand(*batch, n).contiguous()
+    sides = expanded(B, (*batch, n, columns)).mT.clone(memory_format=torch.contiguous_format)
+    factors = expanded(LD.mT, (*batch, n, n)).contiguous()
+    steps = expanded(pivots.to(torch.int32), (*batch, n)).contiguous()
     kernel = _shader.kernel(f"ldl_solve_{_suffix(B.dtype, hermitian)}", B.device)
     operands = (sides, factors, steps, n, columns)
     launch_rows(kernel, sides.numel() // n, SIMD_WIDTH, *operands, int32=True)

@@ -41,8 +41,8 @@ def jagged_to_padded_dense_forward(
         raise RuntimeError("_jagged_to_padded_dense_forward(): only a single jagged dim is supported for now")
     if values.is_complex():
         raise not_implemented("_jagged_to_padded_dense_forward_cpu", values.dtype)
-    inner = values.shape[1:]
-    padded = torch.empty(len(borders) - 1, *max_lengths, *inner, dtype=values.dtype, device=values.device)
+    shape = (borders.shape[0] - 1, *max_lengths, *values.shape[1:])
+    padded = torch.empty(shape, dtype=values.dtype, device=values.device)
     if padded.numel():
         count = _VECTOR_BYTES // values.element_size()
         _launch("jagged_to_padded", padded, values.contiguous(), borders, _padding(padding_value, count, values.dtype))
@@ -67,15 +67,16 @@ def padded_dense_to_jagged_forward(
     An item that is longer than the input gives torch.AcceleratorError at the next synchronisation, from torch 2.11 on.
     """
     borders = _borders(dense, offsets, "_padded_dense_to_jagged_forward()")
+    count = borders.shape[0] - 1
     if dense.dim() < 2:
         raise RuntimeError(
             f"_padded_dense_to_jagged_forward(): expected padded dim >= 2, but padded.dim() == {dense.dim()}"
         )
-    if len(borders) - 1 > len(dense):
-        raise IndexError(f"_padded_dense_to_jagged_forward(): {len(borders)} offsets for {len(dense)} items")
+    if count > dense.shape[0]:
+        raise IndexError(f"_padded_dense_to_jagged_forward(): {count + 1} offsets for {dense.shape[0]} items")
     rows = int(borders[-1].item()) if total_L is None else total_L
-    values = torch.empty(rows, *dense.shape[2:], dtype=dense.dtype, device=dense.device)
-    items = dense[: len(borders) - 1]
+    values = torch.empty((rows, *dense.shape[2:]), dtype=dense.dtype, device=dense.device)
+    items = dense if count == dense.shape[0] else dense[:count]
     if items.numel():
         _launch("padded_to_jagged", items.contiguous(), values, borders)
     elif int(borders[-1].item()) != rows:
@@ -90,9 +91,11 @@ def _borders(x: torch.Tensor, offsets: Sequence[torch.Tensor], operator: str) ->
     (borders,) = offsets
     if borders.dim() != 1:
         raise RuntimeError(f"{operator}: expected 1D offsets, but got offsets.dim() == {borders.dim()}")
-    if x.dim() == 0 or not len(borders):
+    if x.dim() == 0 or not borders.shape[0]:
         raise RuntimeError(f"{operator}: expected at least one offset, and values with a dimension")
     require_device(x, {"offsets": borders}, operator)
+    if borders.dtype == torch.int64:
+        return borders.contiguous()
     if borders.is_floating_point() or borders.is_complex():
         # The CPU refuses NaN and what int64 does not hold, as `full` does; to know it they are read back.
         whole = [torch.full((), border, dtype=torch.int64) for border in borders.tolist()]
@@ -106,9 +109,9 @@ def _launch(
     """Run a kernel; it writes `values`, or `padded` if there is `padding`."""
     lanes, inner = _VECTOR_BYTES // values.element_size(), math.prod(values.shape[1:])
     moved_as = _MOVED_AS[values.element_size()]
-    if not any(count % lanes for count in (inner, padded.storage_offset(), values.storage_offset())):
+    if not (inner % lanes or padded.storage_offset() % lanes or values.storage_offset() % lanes):
         moved_as, inner = "uint4", inner // lanes
-    geometry = [*padded.shape[:2], inner, len(values)]
+    geometry = [*padded.shape[:2], inner, values.shape[0]]
     operands = (values, padded, borders, geometry) if padding is None else (padded, values, borders, geometry, padding)
     kernel = _shader.kernel(f"{name}_{moved_as}", values.device)
     launch_elements(kernel, math.prod(geometry[:3]), *operands, reports=True)

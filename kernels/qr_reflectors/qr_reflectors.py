@@ -53,18 +53,21 @@ def ormqr(
     fits = _fits(self, input2, input3, left)
     shape = input3.shape if fits else _aten.ormqr(*map(on_meta, (self, input2, input3)), left, transpose).shape
     require_lapack_dtype(self, "ormqr_cpu")
-    result = torch.empty(*shape[:-2], shape[-1], shape[-2], dtype=self.dtype, device=self.device).mT
+    if fits and left and input3.numel():
+        require_device(self, {"tau": input2, "other": input3}, "torch.ormqr")
+        return _product(self, input2, input3, left=left, transpose=transpose)
+    result = torch.empty((*shape[:-2], shape[-1], shape[-2]), dtype=self.dtype, device=self.device).mT
     return ormqr_out(self, input2, input3, left, transpose, out=result)
 
 
 def _fits(reflectors: torch.Tensor, taus: torch.Tensor, other: torch.Tensor, left: bool) -> bool:
     """Whether nothing is to be refused. What does not fit goes to the meta kernel: its first call loads sympy."""
-    if not (reflectors.dim() == other.dim() >= 2 and reflectors.dtype == taus.dtype == other.dtype):
+    shape, of_other = tuple(reflectors.shape), tuple(other.shape)
+    if not (len(shape) == len(of_other) >= 2 and reflectors.dtype == taus.dtype == other.dtype):
         return False
-    rows = other.shape[-2 if left else -1]
-    batch = reflectors.shape[:-2]
-    fits = reflectors.shape[-2] == rows and taus.shape == (*batch, min(rows, reflectors.shape[-1]))
-    return fits and other.shape[:-2] == batch
+    *batch, rows, columns = shape
+    fits = rows == of_other[-2 if left else -1] and taus.shape == (*batch, min(rows, columns))
+    return fits and of_other[:-2] == shape[:-2]
 
 
 def ormqr_out(
@@ -91,11 +94,18 @@ def ormqr_out(
     require_lapack_dtype(self, "ormqr_cpu")
     if out.numel() == 0:
         return out
+    return out.copy_(_product(self, input2, input3, left=left, transpose=transpose))
+
+
+def _product(
+    reflectors: torch.Tensor, taus: torch.Tensor, other: torch.Tensor, *, left: bool, transpose: bool
+) -> torch.Tensor:
+    """A new tensor; column-major if `left`."""
     # C Q is the adjoint of (the adjoint of Q) times (the adjoint of C).
-    columns = (input3.mT if left else input3.conj()).clone(memory_format=torch.contiguous_format)
+    columns = (other.mT if left else other.conj()).clone(memory_format=torch.contiguous_format)
     adjoint = transpose if left else not transpose
-    apply_reflectors(columns, self.mT.contiguous(), input2.contiguous(), adjoint=adjoint)
-    return out.copy_(columns.mT if left else columns.conj())
+    apply_reflectors(columns, reflectors.mT.contiguous(), taus.contiguous(), adjoint=adjoint)
+    return columns.mT if left else columns.conj()
 
 
 def factorize(columns: torch.Tensor, taus: torch.Tensor) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, reduce
+from functools import cached_property, lru_cache
 from typing import Any
 
 import torch
@@ -23,7 +23,17 @@ _CHANNELS_LAST = {4: (torch.channels_last, (1, 3, 2, 0)), 5: (torch.channels_las
 
 def broadcast(*shapes: Sequence[int]) -> torch.Size:
     """The shape that all broadcast to, as `torch.broadcast_shapes`, which would load sympy. Raises RuntimeError."""
-    return reduce(torch._C._infer_size, map(torch.Size, shapes))
+    first, *others = shapes
+    result = torch.Size(first)
+    for shape in others:
+        if shape != result:
+            result = torch._C._infer_size(result, torch.Size(shape))
+    return result
+
+
+def expanded(x: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
+    """`x.expand(shape)`, which costs nothing if the tensor has this shape."""
+    return x if x.shape == shape else x.expand(shape)
 
 
 def memory_format_of(x: torch.Tensor) -> torch.memory_format:

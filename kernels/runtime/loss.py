@@ -28,11 +28,12 @@ def reduce_losses(losses: torch.Tensor, reduction: int, *, keeps_rows: bool, out
 
 def rows_and_classes(x: torch.Tensor) -> tuple[int, int]:
     """The numbers of rows and classes. Raises RuntimeError with torch's text unless `x` is a vector or a matrix."""
-    if x.dim() > 2 or 0 in x.shape[x.dim() - 1 :]:
+    shape = x.shape
+    if len(shape) > 2 or (shape and not shape[-1]):
         raise RuntimeError(
-            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(x.shape)}"
+            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(shape)}"
         )
-    return (x.shape[0], x.shape[1]) if x.dim() == 2 else (1, x.numel())
+    return (shape[0], shape[1]) if len(shape) == 2 else (1, x.numel())
 
 
 def fake_gradient(grad_output: torch.Tensor, self: torch.Tensor, *arguments: object, **options: object) -> torch.Tensor:

@@ -116,8 +116,8 @@ def _on_cpu(argument: Any, dtype: torch.dtype) -> Any:
 
 def int32_casts(arguments: Sequence[object]) -> dict[int, str]:
     """The `arg_casts` that pass integers and lists of integers as 32 bits."""
-    return {at: "int32" for at, argument in enumerate(arguments) if _are_integers(argument)}
-
-
-def _are_integers(argument: object) -> bool:
-    return isinstance(argument, int) or (isinstance(argument, list) and all(isinstance(x, int) for x in argument))
+    casts = {}
+    for at, argument in enumerate(arguments):
+        if isinstance(argument, int) or (isinstance(argument, list) and all(isinstance(x, int) for x in argument)):
+            casts[at] = "int32"
+    return casts

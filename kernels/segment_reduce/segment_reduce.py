@@ -77,9 +77,9 @@ def segment_reduce_backward(
     for tensor in (grad, output):
         require_scalar_type(tensor, data.dtype)
     count = math.prod(data.shape[:axis]) * geometry[0] * geometry[2]
-    if min(grad.numel(), output.numel()) < count:
+    if grad.numel() < count or output.numel() < count:
         raise RuntimeError(f"_segment_reduce_backward: expected grad and output to have {count} elements")
-    gradient = torch.zeros(data.shape, dtype=data.dtype, device=data.device)
+    gradient = torch.zeros_like(data, memory_format=torch.contiguous_format)
     if count and gradient.numel():
         threads, group = _grid(output, geometry)
         if _is_too_long(borders, geometry[1], group[1], squared=reduce == "prod"):
@@ -105,14 +105,15 @@ def _borders(
         raise RuntimeError(f"segment_reduce(): Expected axis to be the last dimension of {name} but got {axis}.")
     if given.dtype not in (torch.int64, torch.int32):
         raise NotImplementedError(f"segment_reduce takes no {name} of {given.dtype}")
-    if given.shape[:-1] != data.shape[:axis]:
+    before = tuple(given.shape)[:-1]
+    if before != tuple(data.shape)[:axis]:
         raise RuntimeError(f"segment_reduce(): Expected {name} of the sizes {list(data.shape[:axis])} before the axis")
     if name == "offsets":
         if given.shape[-1] == 0:
             raise RuntimeError("Trying to create tensor with negative dimension -1: [-1]")
         return given.to(torch.int64).contiguous(), axis
     ends = given.cumsum(-1, dtype=torch.int64)
-    return torch.cat([ends.new_zeros((*ends.shape[:-1], 1)), ends], -1), axis
+    return torch.cat([ends.new_zeros((*before, 1)), ends], -1), axis
 
 
 def _geometry(data: torch.Tensor, borders: torch.Tensor, axis: int, reduce: str, *, checked: bool) -> list[int]:
@@ -120,8 +121,8 @@ def _geometry(data: torch.Tensor, borders: torch.Tensor, axis: int, reduce: str,
     if reduce not in _REDUCTIONS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     require_supported(data, "segment_reduce")
-    inner = math.prod(data.shape[axis + 1 :])
-    return [borders.shape[-1] - 1, data.shape[axis], inner, _REDUCTIONS[reduce], int(checked)]
+    shape = tuple(data.shape)
+    return [borders.shape[-1] - 1, shape[axis], math.prod(shape[axis + 1 :]), _REDUCTIONS[reduce], int(checked)]
 
 
 def _grid(out: torch.Tensor, geometry: list[int]) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
@@ -147,7 +148,7 @@ def _is_too_long(borders: torch.Tensor, size: int, threads: int, *, squared: boo
 
 def _power_of_two(x: int) -> int:
     """The smallest one that is not less."""
-    return 1 << max(0, x - 1).bit_length()
+    return 1 << (x - 1).bit_length() if x > 1 else 1
 
 
 def _initial(initial: float | None) -> list[float]:
