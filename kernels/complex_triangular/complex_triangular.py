@@ -143,7 +143,8 @@ def _shape_of_solution(A: torch.Tensor, B: torch.Tensor, *, left: bool = True) -
     """The shape of X, or None if an argument may be refused."""
     if not _are_square(A) or B.dim() < 2 or A.dtype != B.dtype or B.shape[-2 if left else -1] != A.shape[-1]:
         return None
-    return torch.Size((*broadcast(A.shape[:-2], B.shape[:-2]), *B.shape[-2:]))
+    batch, of_vectors = A.shape[:-2], B.shape[:-2]
+    return B.shape if batch == of_vectors else torch.Size((*broadcast(batch, of_vectors), *B.shape[-2:]))
 
 
 def _vectors(x: torch.Tensor, *, as_columns: bool) -> torch.Tensor:
@@ -174,8 +175,9 @@ def _solve(
         solved = torch.linalg.solve_triangular(on_cpu, vectors.mT.cpu(), upper=upper, unitriangular=unit)
         vectors.copy_(solved.mT)
         return
-    flat = matrices if len(batch) == 1 else matrices.reshape(math.prod(batch), n, n)
-    sizes = [count, n, *flat.stride(), int(upper), int(unit), int(conjugates), int(of_identity)]
+    flat = matrices.reshape(math.prod(batch), n, n) if len(batch) > 1 else matrices
+    strides = flat.stride() if batch else (0, *flat.stride())
+    sizes = [count, n, *strides, int(upper), int(unit), int(conjugates), int(of_identity)]
     kernel = _shader.kernel("solve_triangle", vectors.device)
     for part in short_launches(math.prod(batch) * count, 2 * n * n):
         launch_rows(kernel, part.stop - part.start, row_group(n), vectors, flat, [*sizes, part.start])

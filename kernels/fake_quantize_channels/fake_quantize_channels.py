@@ -215,8 +215,9 @@ def _check_numbers(zero_point: torch.Tensor) -> None:
 
 def _strides_along(axis: int, parameters: torch.Tensor, x: torch.Tensor) -> tuple[int, ...]:
     """The strides that read one number for each channel of `x`; no view of the shape of `x` is made."""
-    (stride,) = parameters.stride()
-    return tuple([stride if d == axis else 0 for d in range(x.dim())])
+    strides = [0] * x.dim()
+    (strides[axis],) = parameters.stride()
+    return tuple(strides)
 
 
 def _strides_of_one(x: torch.Tensor) -> tuple[int, ...]:

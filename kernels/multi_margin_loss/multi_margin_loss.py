@@ -43,7 +43,7 @@ def multi_margin_loss_out(
     if not rows:  # the CPU resizes it and does not write it
         resize_output(out, (0,) if reduction == NONE and target.dim() > 0 else ())
         return out
-    if is_too_long("multi_margin_loss", classes // MOST_THREADS, f"{classes} classes"):
+    if is_too_long("multi_margin_loss", classes // MOST_THREADS, "{} classes", classes):
         resize_output(out, target.shape if reduction == NONE else ())
         fill_on_cpu([out], _aten.multi_margin_loss, self, target, p, margin, weight, reduction)
         return out
@@ -100,7 +100,7 @@ def multi_margin_loss_backward_grad_input(
     refuse_internal_overlap(grad_input)
     if not rows:
         return grad_input
-    if is_too_long("multi_margin_loss_backward", classes // MOST_THREADS, f"{classes} classes"):
+    if is_too_long("multi_margin_loss_backward", classes // MOST_THREADS, "{} classes", classes):
         arguments = (grad_output, self, target, p, margin, weight, reduction)
         fill_on_cpu([grad_input], _aten.multi_margin_loss_backward, *arguments)
         return grad_input

@@ -152,7 +152,8 @@ def pool_backward(
     gradient.zero_()
     windows = grad_output.numel()
     if windows:
-        sizes = [math.prod(output_size), math.prod(x.shape[-len(output_size) :]), windows]
+        plane = math.prod(tuple(x.shape)[-len(output_size) :])
+        sizes = [math.prod(output_size), plane, windows]
         kernel = shader.kernel(f"{name}_{METAL_TYPES[x.dtype]}", x.device)
         operands = (gradient, grad_output.contiguous(), indices.contiguous(), sizes)
         launch_elements(kernel, windows, *operands, reports=True)
