@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -58,17 +59,15 @@ def mps_convolution_transpose(
         geometry = (padding, output_padding, stride, dilation, groups)
         wide = _aten._mps_convolution_transpose(self.float(), weight.float(), *geometry)
         return wide.to(self.dtype)  # type: ignore[no-any-return]
+    (items, _, *space), (inner, results, *windows) = self.shape, weight.shape
     sizes = [
         (size - 1) * s - 2 * p + d * (k - 1) + extra + 1
-        for size, k, p, extra, s, d in zip(
-            self.shape[2:], weight.shape[2:], padding, output_padding, stride, dilation, strict=True
-        )
+        for size, k, p, extra, s, d in zip(space, windows, padding, output_padding, stride, dilation, strict=True)
     ]
     _require_results(self, sizes)
-    shape = (self.shape[0], weight.shape[1] * groups, *sizes)
-    window = (stride, padding, dilation)
-    channels = weight.shape[0] // groups, weight.shape[1]
-    strides = weight.transpose(0, 1).stride()
+    shape, window, channels = (items, results * groups, *sizes), (stride, padding, dilation), (inner // groups, results)
+    inner_stride, result_stride, *others = weight.stride()
+    strides = (result_stride, inner_stride, *others)
     return _convolve("convolve_transposed", self, weight, strides, None, shape, window, channels)
 
 
@@ -208,13 +207,19 @@ def _convolve(
     for item_step, channel_step, *steps in (out.stride(), source.stride(), weight_strides):
         layout += [item_step, channel_step, *zeros, *steps]
     layout += [*ones, *before, *ones, *places, *ones, *strides, *zeros, *padding, *ones, *dilation, *channels]
-    summand = torch.zeros(1, dtype=source.dtype, device=source.device) if bias is None else bias
+    summand = _zero(source.dtype, source.device) if bias is None else bias
     bias_stride = 0 if bias is None else bias.stride(0)
     kernel = _shader.kernel(name, out.device)
     for part in short_launches(shape[0], elements // shape[0] * math.prod(places) * channels[0]):
         (items, of_items), sizes = rows_in(part, out, source), [part.stop - part.start, *layout]
         launch_elements(kernel, items.numel(), items, of_items, weight, summand, sizes, bias_stride)
     return out
+
+
+@lru_cache(maxsize=16)
+def _zero(dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    """What is added where there is no bias."""
+    return torch.zeros(1, dtype=dtype, device=device)
 
 
 def is_refused(self: torch.Tensor, *arguments: object, **options: object) -> bool:
