@@ -25,6 +25,7 @@ def _forward(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
     for shape, dim in _SHAPES:
         yield values(_halved(shape, dim), dtype), values(shape, dtype, 4.0), values(shape, dtype) + 1, dim
     yield values((2,), dtype), torch.tensor([1.0, 2.0, 90.0, -90.0]).to(dtype), values((4,), dtype), 0
+    yield values((3, 2), dtype), values((3, 4), dtype), values((1, 4), dtype), 1  # a tangent that broadcasts
 
 
 def _backward(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
@@ -32,6 +33,8 @@ def _backward(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
         half = _halved(shape, dim)
         x = values(shape, dtype)
         yield x, values(half, dtype), x + 1, values(half, dtype) - 1, x - 2, dim
+    x = values((3, 4), dtype)
+    yield x[:1], values((3, 2), dtype), x + 1, values((1, 2), dtype), x - 2, 1  # tangents that broadcast
 
 
 CASES = (

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpsmith.kernels.runtime.layout import Layout, launch_elements, layout_of, logical_order
+from mpsmith.kernels.runtime.layout import Layout, broadcast, launch_elements, layout_of, logical_order
 
 
 def offsets(packed: list[int], element: int, operand: int = 0) -> int:
@@ -86,6 +86,19 @@ def test_launches_large_tensors_in_rows() -> None:
     launch_elements(kernel, 2**30, "x")
     launch_elements(kernel, 2**32 + 1, "x")
     assert calls == [2**30, (2**30, 5)]
+
+
+def test_a_layout_divides_itself_once() -> None:
+    layout = layout_of([torch.empty(3, 16)[:, :8], torch.empty(3, 8)])
+    assert layout.in_vectors(4) is layout.in_vectors(4) is not None
+    assert layout.in_parts(4) is layout.in_parts(4) is not None
+
+
+def test_broadcast() -> None:
+    assert broadcast([2, 1], (1, 3), torch.Size([3])) == torch.broadcast_shapes((2, 1), (1, 3), (3,))
+    assert broadcast((2, 3), (2, 3)) == torch.Size([2, 3])
+    with pytest.raises(RuntimeError, match="must match the size"):
+        broadcast((2, 3), (2, 4))
 
 
 class TestVectors:
