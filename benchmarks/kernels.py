@@ -88,7 +88,7 @@ def _functions_of_torch(call: Callable[[], Any]) -> list[Callable[[], Any]]:
     from torch.overrides import TorchFunctionMode
     from torch.utils._python_dispatch import TorchDispatchMode
 
-    found: list[Callable[[], Any]] = []
+    functions: list[Callable[[], Any]] = []
     reached = 0
 
     class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -102,12 +102,12 @@ def _functions_of_torch(call: Callable[[], Any]) -> list[Callable[[], Any]]:
             before, inner = reached, functools.partial(function, *args, **(kwargs or {}))
             result = inner()
             if reached > before:
-                found.append(inner)
+                functions.append(inner)
             return result
 
     with torch.no_grad(), Functions(), Operators():  # type: ignore[no-untyped-call]
         call()
-    return found
+    return functions
 
 
 def _recorded_calls() -> dict[str, Callable[[], Any]]:
