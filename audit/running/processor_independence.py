@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 def choose_kernels_of_any_processor() -> None:
@@ -22,3 +24,19 @@ def choose_kernels_of_any_processor() -> None:
     if torch.cpu._is_avx2_supported():
         os.environ.setdefault("ATEN_CPU_CAPABILITY", "avx2")
     torch._C._set_mkldnn_enabled(False)  # oneDNN generates code for each processor, and some lack its bfloat16
+
+
+@contextmanager
+def without_onednn() -> Iterator[None]:
+    """Inside this context the CPU computes without oneDNN.
+
+    With AVX-512 or AMX its product of float8 matrices does not saturate and reads a bias with gaps wrongly.
+    """
+    import torch
+
+    was_enabled = torch._C._get_mkldnn_enabled()
+    torch._C._set_mkldnn_enabled(False)
+    try:
+        yield
+    finally:
+        torch._C._set_mkldnn_enabled(was_enabled)

@@ -13,6 +13,7 @@ from ...audit.cases.sources.layouts import LAYOUTS, Layout
 from ...audit.judging.acceptance import JudgedCase, judged
 from ...audit.model.case import Case, described
 from ...audit.releases.surface.profiles import coverage_profile
+from ...audit.running.processor_independence import without_onednn
 from ...simulator.opening import device_of_this_process
 from ..runtime import catalog
 from ..runtime.registration import counting, registered
@@ -69,7 +70,7 @@ def verify(family: str, layouts: Sequence[Layout] = LAYOUTS) -> FamilyResult:
     Raises UnknownKernelError for an unknown family, and StoppedDeviceError if the device has stopped computing.
     """
     result = FamilyResult(family)
-    with _one_thread(), counting(*catalog.overloads(family)) as calls:
+    with _one_thread(), without_onednn(), counting(*catalog.overloads(family)) as calls:
         ours = registered()
         operators = {_operator(overload) for overload in ours}
         for call in calls_of(family):

@@ -6,6 +6,15 @@ from collections.abc import Iterator
 
 import pytest
 
+from mpsmith.audit.running.processor_independence import without_onednn
+
+
+@pytest.fixture(scope="module", autouse=True)
+def same_on_any_processor() -> Iterator[None]:
+    """The CPU computes as in an audit, whatever this processor has."""
+    with without_onednn():
+        yield
+
 
 @pytest.fixture(scope="module", autouse=True)
 def registered(request: pytest.FixtureRequest) -> Iterator[None]:
