@@ -33,6 +33,7 @@ EQUAL_ELEMENTS = "other indices of equal elements"
 UNSORTED = "another order, which sorted=False allows"
 OTHER_PHASES = "vectors of other phases, or another basis of those that belong to equal values"
 OTHER_PIVOTS = "factors by other pivots, which multiply to the matrix as closely"
+BEYOND_RANK = "other columns of Q beyond the rank of a matrix, by whose gradients zero is divided"
 UNSPECIFIED = "what is left of a factor that does not exist"
 UNSPECIFIED_MODE = "other modes of rows with NaN, which the CPU's sort does not put into an order"
 FACTOR_OF_INFINITE = "pivots of a matrix that is not finite"
@@ -192,7 +193,9 @@ class Comparison:
             return UNSORTED
         undetermined = are_undetermined(cpus.outputs, position)
         if undetermined and is_another_factorization(self._case, mine.outputs, cpus.outputs):
-            return OTHER_PIVOTS if "ldl" in self._case.entry else OTHER_PHASES
+            if "ldl" in self._case.entry:
+                return OTHER_PIVOTS
+            return BEYOND_RANK if "qr" in self._case.entry else OTHER_PHASES
         if is_unspecified_mode(self._case, position, mine.outputs, cpus.outputs):
             return UNSPECIFIED_MODE
         if is_factor_of_infinite(self._case, position, mine.outputs, cpus.outputs):
@@ -203,7 +206,7 @@ class Comparison:
         if actual is None or expected is None:
             return 0.0 if actual is expected else Difference(f"is {_presence(actual)}, the CPU's {_presence(expected)}")
         # A gradient through a factor that does not exist is unspecified as that is.
-        values = self._values and UNSPECIFIED not in self.notes
+        values = self._values and not {UNSPECIFIED, BEYOND_RANK} & {*self.notes}
         agreement = self._compare(actual, expected, WideGradient(self._wide, position), values)
         if isinstance(agreement, Difference) and same_for_equal_elements(self._case, actual, expected):
             self._note(EQUAL_ELEMENTS)

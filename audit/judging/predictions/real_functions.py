@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -103,6 +104,16 @@ def lgamma_of_small_numbers(ulp: Ulp, input: Tensor) -> Tensor | None:
     below_one = torch.where(size < 0.001, series, divided)
     reflected = 1.1447298858494 - below_one - ulp(size * (torch.pi * size).sin().abs()).log()
     return torch.where(size < 1, torch.where(x >= 0, below_one, reflected), torch.lgamma(x)).to(input.dtype)
+
+
+def multigammaln(lgamma: Model) -> Model:
+    """The sum of lgamma, of which mvlgamma is composed on mps (DLMF 35.3.4)."""
+
+    def model(ulp: Ulp, input: Tensor, p: int) -> Tensor:
+        terms: Tensor = lgamma(ulp, input.unsqueeze(-1) + torch.arange(1 - p, 1, dtype=input.dtype) / 2)
+        return terms.sum(-1) + p * (p - 1) / 4 * math.log(math.pi)
+
+    return model
 
 
 def _shift(input: Tensor | float, other: Tensor | float) -> tuple[Tensor, Tensor, torch.dtype]:
@@ -329,8 +340,13 @@ REAL_FUNCTIONS = (
         "digamma-by-the-fraction-of-a-negative",
         {"aten::digamma": digamma, "aten::special_digamma": digamma, "aten::polygamma": polygamma},
     ),
-    Prediction("lgamma-of-infinity", {"aten::lgamma": lgamma_of_infinity}),
-    Prediction("lgamma-of-small-numbers", {"aten::lgamma": lgamma_of_small_numbers}),
+    Prediction(
+        "lgamma-of-infinity", {"aten::lgamma": lgamma_of_infinity, "aten::mvlgamma": multigammaln(lgamma_of_infinity)}
+    ),
+    Prediction(
+        "lgamma-of-small-numbers",
+        {"aten::lgamma": lgamma_of_small_numbers, "aten::mvlgamma": multigammaln(lgamma_of_small_numbers)},
+    ),
     Prediction(
         "shift-counts-out-of-range",
         {
