@@ -14,6 +14,7 @@ from mpsmith.cli import app, audit
 from mpsmith.cli.audit_options import AuditRequest
 from support.commands import typed
 from support.json_document import documented
+from support.needs import needs_simulated_device
 from support.stores import begun, opinfo
 
 PASSED, WRONG = Outcome(CaseVerdict.PASSED), Outcome(CaseVerdict.WRONG, message="1 of 3 elements differ")
@@ -31,6 +32,7 @@ PASSED, WRONG = Outcome(CaseVerdict.PASSED), Outcome(CaseVerdict.WRONG, message=
 def test_each_version_is_audited_in_the_given_order(
     options: list[str], versions: list[MacOS | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    needs_simulated_device()
     built: list[list[str]] = []
     requests: list[AuditRequest] = []
     monkeypatch.setattr(audit, "built_folders", lambda asked: [built.append(asked) or "/built"])
@@ -54,6 +56,7 @@ def run_as(store: Store, macos: str, *outcomes: Outcome) -> Run:
 def test_results_and_comparison_name_each_version(
     as_json: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    needs_simulated_device()
     with Store.create(tmp_path / "store.sqlite") as store:
         runs = {MacOS.SONOMA: run_as(store, "14.0", WRONG, WRONG), MacOS.TAHOE: run_as(store, "26", WRONG, PASSED)}
     monkeypatch.setattr(audit, "_run", lambda settings, request: runs[settings.macos])
