@@ -270,23 +270,32 @@ def out_form(
     return call
 
 
-def functional_form(function: Callable[..., Any], name: str = "out", dtype: str | None = None) -> Callable[..., Any]:
-    """The functional form of an out form's function; the new tensor has the shape and dtype of the argument `self`.
+def _like_self(signature: inspect.Signature) -> Callable[..., torch.Tensor]:
+    """Makes a new tensor of the shape and dtype of the argument `self`."""
+    position = list(signature.parameters).index("self")
 
-    `name`: the output. `dtype`: the argument that may choose another dtype; then the function resizes the tensor.
+    def empty(*args: Any, **kwargs: Any) -> torch.Tensor:
+        like = args[position] if len(args) > position else kwargs["self"]
+        return torch.empty_like(like, memory_format=torch.contiguous_format)
+
+    return empty
+
+
+def functional_form(
+    function: Callable[..., Any], name: str = "out", empty: Callable[..., torch.Tensor] | None = None
+) -> Callable[..., Any]:
+    """The functional form of an out form's function.
+
+    Args:
+        function: the function of the out form.
+        name: the output.
+        empty: makes the output from the other arguments; by default of the shape and dtype of the argument `self`.
     """
     signature = inspect.signature(function)
-    parameters = list(signature.parameters)
-    position, chosen_at = parameters.index("self"), parameters.index(dtype or "self")
+    made = empty or _like_self(signature)
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        like = args[position] if len(args) > position else kwargs["self"]
-        if dtype:
-            chosen = args[chosen_at] if len(args) > chosen_at else kwargs.get(dtype)
-            kwargs[name] = torch.empty((0,), dtype=chosen or like.dtype, device=like.device)
-        else:
-            kwargs[name] = torch.empty_like(like, memory_format=torch.contiguous_format)
-        return function(*args, **kwargs)
+        return function(*args, **kwargs, **{name: made(*args, **kwargs)})
 
     call.__doc__ = f"The form of `{function.__name__}` that returns a new tensor."
     inputs = [parameter for parameter in signature.parameters.values() if parameter.name != name]

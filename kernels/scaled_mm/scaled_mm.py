@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 
 from ..runtime.operands import require_device
-from ..runtime.outputs import refuse_internal_overlap, refuse_overlap, resize_output
+from ..runtime.outputs import functional_form, refuse_internal_overlap, refuse_overlap, resize_output
 from ..runtime.rows import rows_in, short_launches
 from ..runtime.shader import METAL_TYPES, Shader
 
@@ -82,19 +82,14 @@ def scaled_mm_out(
     return out
 
 
-def scaled_mm(
-    self: torch.Tensor,
-    mat2: torch.Tensor,
-    scale_a: torch.Tensor,
-    scale_b: torch.Tensor,
-    bias: torch.Tensor | None = None,
-    scale_result: torch.Tensor | None = None,
-    out_dtype: torch.dtype | None = None,
-    use_fast_accum: bool = False,
-) -> torch.Tensor:
-    """`_scaled_mm`, a new tensor."""
-    out = _empty_product(self, mat2, out_dtype)
-    return scaled_mm_out(self, mat2, scale_a, scale_b, bias, scale_result, out_dtype, out=out)
+def _empty_product(self: torch.Tensor, mat2: torch.Tensor, *given: object, **named: object) -> torch.Tensor:
+    """An output of the product's shape in `out_dtype`, if given; no elements for operands that will be refused."""
+    dtype = next((x for x in (*given, *named.values()) if isinstance(x, torch.dtype)), self.dtype)
+    shape = (self.shape[0], mat2.shape[1]) if self.dim() == mat2.dim() == 2 else (0,)
+    return torch.empty(shape, dtype=dtype, device=self.device)
+
+
+scaled_mm = functional_form(scaled_mm_out, empty=_empty_product)
 
 
 def scaled_mm_v2_out(
@@ -127,30 +122,7 @@ def scaled_mm_v2_out(
     return scaled_mm_out(self, mat2, scale_a[0], scale_b[0], bias, None, out_dtype, out=out)
 
 
-def scaled_mm_v2(
-    self: torch.Tensor,
-    mat2: torch.Tensor,
-    scale_a: Sequence[torch.Tensor],
-    recipe_a: Sequence[int],
-    swizzle_a: Sequence[int],
-    scale_b: Sequence[torch.Tensor],
-    recipe_b: Sequence[int],
-    swizzle_b: Sequence[int],
-    bias: torch.Tensor | None,
-    out_dtype: torch.dtype | None,
-    contraction_dim: Sequence[int] = (),
-    use_fast_accum: bool = False,
-) -> torch.Tensor:
-    """`_scaled_mm_v2`, a new tensor."""
-    scaling = (scale_a, recipe_a, swizzle_a, scale_b, recipe_b, swizzle_b)
-    out = _empty_product(self, mat2, out_dtype)
-    return scaled_mm_v2_out(self, mat2, *scaling, bias, out_dtype, contraction_dim, out=out)
-
-
-def _empty_product(left: torch.Tensor, right: torch.Tensor, dtype: torch.dtype | None) -> torch.Tensor:
-    """An output of the product's shape; without elements for operands that will be refused."""
-    shape = (left.shape[0], right.shape[1]) if left.dim() == right.dim() == 2 else (0,)
-    return torch.empty(shape, dtype=left.dtype if dtype is None else dtype, device=left.device)
+scaled_mm_v2 = functional_form(scaled_mm_v2_out, empty=_empty_product)
 
 
 def _as_float_vector(bias: torch.Tensor) -> torch.Tensor:
