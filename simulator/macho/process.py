@@ -159,11 +159,13 @@ class HostProcess:
         """
         if self._memory is None:
             raise MachOError("this process was started without the kernels of the release")
-        self._memory.begin_call()
         sent = arguments if state is None else (*arguments, state)
-        placed = tuple(self._memory.place(value) for value in sent)
-        results, written, trace, work = pickle.loads(self._answer(overload, pickled(placed)))
-        self._memory.take_back()
+        try:
+            placed = tuple(self._memory.place(value) for value in sent)
+            results, written, trace, work = pickle.loads(self._answer(overload, pickled(placed)))
+            self._memory.take_back()
+        finally:
+            self._memory.forget_arguments()
         return Computed(tensors(results), tensors(written), parse_trace(trace), parse_host_work(work))
 
     def _loaded(self, overload: str, arguments: tuple[object, ...]) -> Any:

@@ -73,8 +73,8 @@ class SharedMemory:
         for address, storage in self._placed.values():
             ctypes.memmove(storage.data_ptr(), address, storage.nbytes())
 
-    def begin_call(self) -> None:
-        """Forget the arguments of the previous call."""
+    def forget_arguments(self) -> None:
+        """Forget the arguments of a call, which keep their tensors' memory allocated as long as they are known."""
         self._used = 0
         self._placed.clear()
 

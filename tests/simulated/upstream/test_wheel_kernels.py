@@ -38,6 +38,9 @@ for layout in (*layouts, lambda t: t[1, 1]):
 x.t()[1:3].mul_(2)  # a view, in place
 values.t()[1:3].mul_(2)
 assert torch.equal(x.cpu(), values)
+allocated = torch.mps.current_allocated_memory()
+(x + 1).exp()
+assert torch.mps.current_allocated_memory() == allocated  # the arguments of the last call are freed, too
 out = torch.empty(0, device="mps")
 assert torch.add(x, 1, out=out) is out
 assert out.shape == (4, 6) and torch.equal(out.cpu(), values + 1)

@@ -79,15 +79,15 @@ def test_tensors_in_one_memory_share_it_there(memory: SharedMemory) -> None:
 
 def test_zeros_follow_an_argument(memory: SharedMemory) -> None:
     memory.place(torch.full((64,), 7, dtype=torch.uint8))
-    memory.begin_call()
+    memory.forget_arguments()
     _, address, *_ = memory.place(torch.tensor([1, 2], dtype=torch.uint8))
     memory.place(torch.tensor([3], dtype=torch.uint8))
     assert ctypes.string_at(address, 3000) == bytes([1, 2]) + bytes(2998)
 
 
-def test_arguments_are_forgotten_with_the_next_call(memory: SharedMemory) -> None:
+def test_the_next_call_begins_where_forgotten_arguments_were(memory: SharedMemory) -> None:
     first = memory.place(torch.ones(3))
-    memory.begin_call()
+    memory.forget_arguments()
     again = torch.zeros(3)
     assert memory.place(again)[1] == first[1]
     assert tensors(memory.place(again))[0] == 0
