@@ -154,6 +154,13 @@ def constant_pad_nd(ulp: Ulp, input: Tensor, pad: list[int], value: Any = 0) -> 
     return torch.ops.aten.constant_pad_nd(input, pad, int(value)) if input.dtype is torch.bool else None
 
 
+def index_add(ulp: Ulp, input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor | None:
+    """Booleans are added as integers, times alpha as an integer: true plus minus true is false."""
+    if input.dtype is not torch.bool:
+        return None
+    return torch.index_add(input.int(), dim, index, source.int(), alpha=int(alpha)) != 0
+
+
 def addcdiv(ulp: Ulp, input: Tensor, first: Tensor, second: Tensor, *, value: Any = 1) -> Tensor | None:
     """input + value * (first / second), where `div` computes the quotient."""
     quotient = div(ulp, first, second)
@@ -325,6 +332,7 @@ GRAPHS = (
         "thresholds-replace-nan", {"aten::threshold": threshold, "aten::threshold_backward": threshold_backward}
     ),
     Prediction("booleans-padded-as-integers", {"aten::constant_pad_nd": constant_pad_nd}),
+    Prediction("booleans-added-as-integers", {"aten::index_add": index_add}),
     Prediction("hardtanh-gradient-as-a-product", {"aten::hardtanh_backward": hardtanh_backward}),
     Prediction("quotients-inside-addcdiv", {"aten::addcdiv": addcdiv}),
     Prediction("limits-of-logit-crossed", {"aten::logit": logit}),

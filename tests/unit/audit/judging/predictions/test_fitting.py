@@ -310,6 +310,10 @@ SHOWN: dict[str, Shown] = {
     "booleans-padded-as-integers": Shown(
         torch.nn.functional.pad, (torch.tensor([True, False]), (1, 0), "constant", 0.5)
     ),
+    "booleans-added-as-integers": Shown(
+        lambda x, at, source: torch.index_add(x, 0, at, source, alpha=-1),
+        (torch.tensor([True, False]), torch.tensor([0, 1]), torch.tensor([True, True])),
+    ),
     "hardtanh-gradient-as-a-product": Shown(
         ATEN.hardtanh_backward, (numbers(INF, 2, 3), numbers(9, 0.5, 1), -1.0, 1.0)
     ),
