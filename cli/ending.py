@@ -29,9 +29,16 @@ class Commands(TyperGroup):
         for word, following in zip(own, [*own[1:], None], strict=True):
             option, *value = word.partition("=")
             is_empty = following == "" or value == ["=", ""]
-            if option.startswith("--") and is_empty and option not in MAY_BE_EMPTY:
+            if option.startswith("--") and is_empty and not (option in MAY_BE_EMPTY or self._is_flag(ctx, own, option)):
                 raise MpsmithError(f"{option} has an empty value; name one, or leave {option} out")
         return super().parse_args(ctx, args)
+
+    def _is_flag(self, ctx: Any, words: list[str], option: str) -> bool:
+        """Whether the option of the command that the words name takes no value."""
+        command: Any = self
+        for word in words:
+            command = getattr(command, "commands", {}).get(word, command)
+        return any(option in parameter.opts and parameter.is_flag for parameter in command.params)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""

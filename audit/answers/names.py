@@ -78,6 +78,8 @@ class Names:
 
     def find(self, text: str) -> ResolvedName:
         """The meaning of `text`. Raises MpsmithError with similar names for an unknown name."""
+        if not text.strip():
+            raise MpsmithError("the name is empty: give an operator, function or module, such as softshrink")
         plain = _of_python(text) or without_call(text)
         for candidate in _candidates(plain):
             if meant := self._exact(candidate):

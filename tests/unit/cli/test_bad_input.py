@@ -128,6 +128,8 @@ def test_a_store_that_is_not_a_file_is_refused(tmp_path: Path) -> None:
         (["scaffold", "mode", "--force", "--out", "/proc/x"], "--out: cannot write /proc/x"),
         (["report", "--pages", ""], "--pages has an empty value"),
         (["evidence", "collect", "--work="], "--work has an empty value"),
+        (["why", "--json", ""], "the name is empty"),  # a flag has no value
+        (["scaffold", ""], "the name is empty"),
         (["audit", "--import", "no_such_package"], "--import no_such_package: ModuleNotFoundError"),
         (["audit", "--import", "../x"], "--import ../x: ModuleNotFoundError"),
     ],
