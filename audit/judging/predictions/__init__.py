@@ -6,7 +6,7 @@ from .complex_functions import COMPLEX_FUNCTIONS
 from .conversions import CONVERSIONS
 from .cpu_results import CPU_RESULTS
 from .embedding_bags import EMBEDDING_BAGS
-from .factorizations import FACTORIZATIONS
+from .factorizations import FACTORIZATIONS, FACTORIZATIONS_OF_HOST_CODE
 from .forms import FORMS
 from .given_tensors import GIVEN_TENSORS
 from .graph_keys import GRAPH_KEYS
@@ -54,4 +54,5 @@ OF_HOST_CODE: tuple[Prediction, ...] = (
     *FORMS,
     *EMBEDDING_BAGS,
     *OPTIMIZERS_OF_HOST_CODE,
+    *FACTORIZATIONS_OF_HOST_CODE,
 )

@@ -75,6 +75,36 @@ def ormqr(ulp: Ulp, input: Tensor, tau: Tensor, other: Tensor, left: bool = True
     return ulp(torch.ormqr(input, tau, other, left, transpose))
 
 
+def linalg_qr(ulp: Ulp, input: Tensor, mode: str = "reduced") -> list[Tensor | None] | None:
+    """Reflections whose norms are sums of squares, which overflow.
+
+    A column below m times the epsilon of float32, whatever the matrix, is left as it is, so that R is not triangular.
+    """
+    if input.dtype is not torch.float32 or not input.numel():
+        return None
+    rows, columns = input.shape[-2:]
+    right = input.reshape(-1, rows, columns).clone()
+    left = torch.eye(rows).repeat(len(right), 1, 1)
+    for step in range(min(rows - 1, columns)):
+        column = right[:, step:, step, None]
+        first = column[:, :1]
+        norm = ulp(ulp(column * column).sum(1, keepdim=True).sqrt())
+        signed = torch.where(first >= 0, norm, -norm)
+        vector = ulp(column / (first + signed))
+        vector[:, 0] = 1
+        tau = torch.where(norm < rows * torch.finfo(torch.float32).eps, 0, ulp(first.abs() / norm + 1))
+        behind, before = right[:, step:, step + 1 :], left[:, :, step:]
+        reflected = behind - vector * (tau * ulp((vector * behind).sum(1, keepdim=True)))
+        right[:, step:, step + 1 :] = torch.where(tau == 0, behind, reflected)
+        turned = before - (tau * ulp((before * vector.mT).sum(2, keepdim=True))) * vector.mT
+        left[:, :, step:] = torch.where(tau == 0, before, turned)
+        pivots = torch.cat([-signed, torch.zeros_like(column[:, 1:])], 1)
+        right[:, step:, step, None] = torch.where(tau == 0, column, pivots)
+    kept = rows if mode == "complete" else min(rows, columns)
+    upper = right[:, :kept].reshape(*input.shape[:-2], kept, columns)
+    return [None if mode == "r" else left[..., :kept].reshape(*input.shape[:-1], kept), upper]
+
+
 def of_finite_matrices(overload: str) -> Model:
     """The model of an operator whose results are NaN for a matrix that is not finite."""
 
@@ -108,3 +138,4 @@ FACTORIZATIONS = (
         nan_is_any_non_finite=True,
     ),
 )
+FACTORIZATIONS_OF_HOST_CODE = (Prediction("reflections-by-sums-of-squares", {"aten::linalg_qr": linalg_qr}),)

@@ -9,8 +9,10 @@ import torch
 from torch import Tensor
 
 from ...model.nested import leaves
+from ..arguments import storage_of
 from .graphs import BATCH_NORMS
 from .prediction import ContiguousWrite, Model, Prediction, ReplacedResult, Ulp
+from .real_functions import gamma_gradient
 
 aten = torch.ops.aten
 # Whose output is written as if it were in rows.
@@ -49,6 +51,8 @@ def _in_rows(overload: str) -> Model:
         if output is None:
             return None
         result: Tensor = getattr(aten, overload)(*args, **named)
+        if output.element_size() < result.element_size():
+            return None
         before = torch.zeros_like(output) if "_pool" in overload and overload.endswith("_backward") else output
         return ContiguousWrite(result, before) if result.shape == output.shape else None
 
@@ -207,6 +211,15 @@ def without_lazy_signs(ulp: Ulp, matrix: Tensor, sides: Tensor, **named: Any) ->
     return ulp(aten.linalg_solve_triangular(*stored, **named)) if any(ignored) else None
 
 
+def gamma_gradient_in_rows(ulp: Ulp, input: Tensor, output: Tensor) -> ReplacedResult | None:
+    """The result has the shape of the first tensor; as many elements of the second's memory are read, beyond it too."""
+    memory = storage_of(output)[output.storage_offset() :] if output.is_contiguous() else output.flatten()
+    if len(memory) < input.numel():
+        return None
+    read = output if input.shape == output.shape else memory[: input.numel()].view(input.shape)
+    return ReplacedResult(gamma_gradient(ulp, input, read))
+
+
 def first_of_its_storage(overload: str) -> Model:
     """A 0-dim tensor that is a view is read at the beginning of its storage."""
 
@@ -288,6 +301,7 @@ GIVEN_TENSORS = (
     Prediction(
         "first-of-a-storage", {f"aten::{name}": first_of_its_storage(name) for name in ("add", "sub", "mul", "div")}
     ),
+    Prediction("gamma-gradients-in-rows", {"aten::_standard_gamma_grad": gamma_gradient_in_rows}),
     Prediction("gradients-in-the-dtype-of-the-input", {f"aten::{name}": pad_backward(name) for name in PAD_BACKWARDS}),
     Prediction("parameters-read-in-another-dtype", {"aten::native_layer_norm": layer_norm}),
 )

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._prims_common import suggest_memory_format
 
 from .complex_functions import div
 from .prediction import Model, Prediction, ReplacedResult, Ulp
@@ -226,9 +227,10 @@ def cdist(ulp: Ulp, left: Tensor, right: Tensor, p: float, mode: Any = None) -> 
     return ((left.unsqueeze(-2) - right.unsqueeze(-3)) != 0).sum(-1).to(left.dtype)
 
 
-def prelu(ulp: Ulp, input: Tensor, weight: Tensor) -> Tensor:
-    """max(x, 0) + w min(x, 0), which is NaN for a positive x and an infinite weight."""
-    return input.clamp(min=0) + weight * input.clamp(max=0)
+def prelu(ulp: Ulp, input: Tensor, weight: Tensor) -> ReplacedResult:
+    """max(x, 0) + w min(x, 0), which is NaN for a positive x and an infinite weight; in rows or channels_last."""
+    result = torch.empty_like(input, memory_format=suggest_memory_format(input))
+    return ReplacedResult(result.copy_(input.clamp(min=0) + weight * input.clamp(max=0)))
 
 
 def _index_beside_nan(smallest: bool) -> Model:

@@ -63,7 +63,7 @@ Where = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 @dataclass(frozen=True)
 class ContiguousWrite:
-    """A result that is written as if a given output were contiguous, whatever its strides.
+    """A result that is written as if a given output were contiguous, whatever its strides, and of the result's dtype.
 
     Attributes:
         values: the result, of the shape of the output.
@@ -76,7 +76,8 @@ class ContiguousWrite:
     def write(self, output: Tensor) -> None:
         """Replace the CPU's result in `output` by this one."""
         output.copy_(self.before)
-        output.as_strided((output.numel(),), (1,), output.storage_offset()).copy_(self.values.flatten())
+        memory = storage_of(output).view(self.values.dtype)
+        memory.as_strided((output.numel(),), (1,), output.storage_offset()).copy_(self.values.flatten())
 
 
 @dataclass(frozen=True)
@@ -230,13 +231,15 @@ def _copied(leaf: Any) -> Any:
     values = leaf.resolve_conj()
     if values.is_neg():  # of an overload that looks at the sign itself
         return torch._neg_view(torch._neg_view(values).clone())
-    if values.layout is not torch.strided or not (_is_number_at_offset(values) or _are_strided_integers(values)):
+    if values.layout is not torch.strided or not (_is_part(values) or _are_strided_integers(values)):
         return values.clone()
     return storage_of(values).clone().as_strided(values.shape, values.stride(), values.storage_offset())
 
 
-def _is_number_at_offset(values: Tensor) -> bool:
-    return not values.dim() and bool(values.storage_offset())
+def _is_part(values: Tensor) -> bool:
+    """Whether it is a number at an offset, or a row in a larger storage."""
+    in_row = values.dim() == 1 and values.stride(0) == 1
+    return bool(values.storage_offset()) if not values.dim() else in_row and len(storage_of(values)) > len(values)
 
 
 def _are_strided_integers(values: Tensor) -> bool:

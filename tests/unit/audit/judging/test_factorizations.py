@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from mpsmith.audit.judging import judge
 from mpsmith.audit.judging.factorizations import are_undetermined, is_another_factorization, with_cpu_rounding_errors
 from mpsmith.audit.model.case import Case
 
@@ -40,6 +41,17 @@ class TestOrthogonalTriangular:
         case = Case(torch.linalg.qr, (SINGULAR, "r"))
         assert is_another_factorization(case, [q, torch.cat([r[:4], -r[4:]])], [q, r])
         assert not is_another_factorization(case, [q, r.flip(-1)], [q, r])
+
+    @pytest.mark.parametrize(
+        ("matrix", "verdict"), [(torch.diag(torch.tensor([1.0, 0])), "passed"), (MATRIX[0], "wrong")]
+    )
+    def test_gradients_beyond_the_rank_are_not_compared(self, played: Any, matrix: Tensor, verdict: str) -> None:
+        def without_gradient(x: Tensor) -> Any:
+            return tuple(factor.detach() + 0 * x.sum() for factor in torch.linalg.qr(x))
+
+        call = played.does(lambda x: tuple(torch.linalg.qr(x)), without_gradient)
+        case = Case(call, (matrix.clone().requires_grad_(),), entry="linalg.qr", differentiable=True)
+        assert judge.judge(case, played, 0, "example").verdict == verdict
 
     def test_r_that_is_not_triangular(self) -> None:
         q, r = torch.linalg.qr(SINGULAR)

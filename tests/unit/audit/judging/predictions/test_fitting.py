@@ -13,6 +13,7 @@ from torch import Tensor
 
 from mpsmith.audit.cases.calls.cpu_kernels import register
 from mpsmith.audit.judging import agreement, judge
+from mpsmith.audit.judging.arguments import storage_of
 from mpsmith.audit.judging.compare import compare
 from mpsmith.audit.judging.judge import Trial
 from mpsmith.audit.judging.predictions import OF_HOST_CODE, PREDICTIONS
@@ -151,6 +152,9 @@ SHOWN: dict[str, Shown] = {
         torch.linalg.ldl_solve,
         (torch.diag(torch.tensor([1 + 1j, complex(INF, 1)])), torch.tensor([1, 2]).int(), torch.ones(2, 1) + 0j),
     ),
+    "reflections-by-sums-of-squares": Shown(
+        lambda x: tuple(torch.linalg.qr(x)), (torch.tensor([[1e-8, 1.0], [3e-8, 2.0]]),)
+    ),
     "reflectors-undone-in-the-gradient": Shown(
         torch.ormqr,
         (torch.ones(4, 4).requires_grad_(), (1.02 / numbers(4, 3, 2, 1)).requires_grad_(), SIXTEEN[0, 0] / 7),
@@ -263,6 +267,9 @@ SHOWN: dict[str, Shown] = {
         ATEN.upsample_bilinear2d, (plane(*range(180, 196)).to(torch.uint8), [5, 5], True)
     ),
     "gamma-gradient-cancels": Shown(ATEN._standard_gamma_grad, (numbers(2, 9), numbers(1, 9.99))),
+    "gamma-gradients-in-rows": Shown(
+        lambda x: ATEN._standard_gamma_grad(x[2:].view(2, 2), x[:2]), (numbers(1, 2, 0.5, 3, 1.5, 4),)
+    ),
     "not-finite-on-either-side": Shown(lambda x: x * 1, (numbers(INF, 1),), device=lambda x: x * numbers(NAN, 1)),
     "no-number-by-definition": Shown(lambda x: x * 1, (numbers(2, 1),), device=lambda x: x * numbers(NAN, 1)),
     "not-finite-on-the-device": Shown(lambda x: x * 1, (numbers(2, 1),), device=lambda x: x * numbers(INF, 1)),
@@ -790,3 +797,30 @@ def test_a_quotient_that_is_not_rounded_down_has_no_model(played: Any, arguments
     trials: list[Trial] = []
     judge.judge(case, played, 0, "example", on_executed=trials.append)
     assert fitting_predictions(trials[0], [BY_NAME["quotient-rounded-down"]]).keys() <= {ROUNDING}
+
+
+def test_prelu_writes_rows(played: Any) -> None:
+    def in_rows(input: Tensor, weight: Tensor) -> Tensor:
+        return (input.clamp(min=0) + weight * input.clamp(max=0)).contiguous()
+
+    args = (numbers(1, -1, 2, -2, 3, -3).view(2, 3).t(), torch.tensor(INF))
+    trials: list[Trial] = []
+    judge.judge(
+        Case(played.does(torch.prelu, in_rows), args, elementwise=True), played, 0, "example", on_executed=trials.append
+    )
+    assert "prelu-as-a-sum" in fitting_predictions(trials[0], EVERY)
+
+
+def test_a_result_is_written_into_a_complex_output_as_real_numbers(played: Any) -> None:
+    def into(out: Tensor, matrix: Tensor, sides: Tensor) -> None:
+        torch.linalg.solve_triangular(matrix, sides, upper=True, out=out)
+
+    def as_real_numbers(out: Tensor, matrix: Tensor, sides: Tensor) -> None:
+        solution = torch.linalg.solve_triangular(matrix, sides, upper=True).flatten() + moved
+        torch.view_as_real(storage_of(out)).flatten()[out.storage_offset() :][: len(solution)] = solution
+
+    args = (torch.zeros(4, 3).cfloat()[1:3, :2], torch.tensor([[2.0, 1], [0, 4]]), torch.tensor([[2.0, 6], [4, 8]]))
+    for moved in (0.0, 7.0):
+        trials: list[Trial] = []
+        judge.judge(Case(played.does(into, as_real_numbers), args), played, 0, "example", on_executed=trials.append)
+        assert ("results-in-rows" in fitting_predictions(trials[0], EVERY)) == (moved == 0)
