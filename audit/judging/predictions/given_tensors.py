@@ -123,10 +123,22 @@ def addbmm_of_none(ulp: Ulp, input: Tensor, left: Tensor, right: Tensor, **facto
 
 
 def maxima_of_windows(
-    ulp: Ulp, grad: Tensor, input: Tensor, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool, *rest: Any
-) -> Tensor:
-    """The maxima are searched again; the given indices are ignored."""
-    return _max_pool_backward(grad, input, (kernel, stride, padding, dilation, ceil))
+    ulp: Ulp,
+    grad: Tensor,
+    input: Tensor,
+    *geometry: Any,
+    out: Tensor | None = None,
+    grad_input: Tensor | None = None,
+    **named: Any,
+) -> Tensor | ContiguousWrite:
+    """The maxima are searched again; the given indices are ignored. Into a given output it writes rows."""
+    names = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
+    given = dict(zip((*names, "indices"), geometry, strict=False)) | named
+    result = _max_pool_backward(grad, input, tuple(given[name] for name in names))
+    output = out if grad_input is None else grad_input
+    if output is None or output.shape != result.shape:
+        return result
+    return ContiguousWrite(result, torch.zeros_like(output))
 
 
 def maxima_of_adaptive_windows(ulp: Ulp, grad: Tensor, input: Tensor, indices: Tensor) -> Tensor | None:

@@ -824,3 +824,23 @@ def test_a_result_is_written_into_a_complex_output_as_real_numbers(played: Any) 
         trials: list[Trial] = []
         judge.judge(Case(played.does(into, as_real_numbers), args), played, 0, "example", on_executed=trials.append)
         assert ("results-in-rows" in fitting_predictions(trials[0], EVERY)) == (moved == 0)
+
+
+def test_a_gradient_of_a_maximum_is_written_in_rows(played: Any) -> None:
+    geometry = [2, 2], [1, 1], [0, 0], [1, 1], False
+    input = numbers(1, 9, 2, 3, 4, 5, 8, 6, 7).view(1, 1, 3, 3)
+    places = ATEN.max_pool2d_with_indices(input, *geometry)[1]
+
+    def into(out: Tensor) -> None:
+        ATEN.max_pool2d_with_indices_backward(torch.ones(1, 1, 2, 2), input, *geometry, places, grad_input=out)
+
+    def in_rows(out: Tensor) -> None:
+        rows = torch.zeros(input.shape)
+        into(rows)
+        out.as_strided((9,), (1,)).copy_(rows.flatten() + moved)
+
+    for moved in (0.0, 7.0):
+        trials: list[Trial] = []
+        case = Case(played.does(into, in_rows), (torch.zeros(input.shape).mT,))
+        judge.judge(case, played, 0, "example", on_executed=trials.append)
+        assert ("maxima-found-again" in fitting_predictions(trials[0], EVERY)) == (moved == 0)
