@@ -12,20 +12,21 @@ import torch
 from ..runtime.layout import launch_elements
 from ..runtime.operands import require_scalar_type, require_supported
 from ..runtime.outputs import out_form
-from ..runtime.pooling import are_too_many, check_pooled, geometry3d, launch_windows
+from ..runtime.pooling import are_too_many, check_pooled, geometry3d, launch_windows, windows_of
 from ..runtime.rows import fill_on_cpu
 from ..runtime.shader import METAL_TYPES, Shader
+from ..runtime.signatures import planned
 
 _shader = Shader(__file__)
 
 
 def adaptive_avg_pool3d(self: torch.Tensor, output_size: Sequence[int]) -> torch.Tensor:
     """`_adaptive_avg_pool3d`: `self` is (images, channels, depth, height, width) or without images, of any strides."""
-    check_pooled(self, output_size, "adaptive_avg_pool3d")
-    out = torch.empty((*self.shape[:-3], *output_size), dtype=self.dtype, device=self.device)
+    windows = planned(windows_of, (self,), tuple(output_size), "adaptive_avg_pool3d")
+    out = torch.empty_strided(windows.shape, windows.strides, dtype=self.dtype, device=self.device)
     if out.numel():  # an empty result may have any dtype, as on the CPU
         require_supported(self, "adaptive_avg_pool3d")
-        launch_windows(_shader, "adaptive_avg_pool3d", [out], self, output_size)
+        launch_windows(_shader, "adaptive_avg_pool3d", [out], self, windows)
     return out
 
 

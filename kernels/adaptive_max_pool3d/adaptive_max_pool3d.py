@@ -9,9 +9,10 @@ import torch
 from ..runtime.layout import launch_elements
 from ..runtime.operands import require_supported
 from ..runtime.outputs import check_outputs, contiguous_twin, finish, is_ready
-from ..runtime.pooling import are_too_many, check_pooled_gradient, geometry3d, launch_windows
+from ..runtime.pooling import are_too_many, check_pooled_gradient, geometry3d, launch_windows, windows_of
 from ..runtime.rows import fill_on_cpu
 from ..runtime.shader import METAL_TYPES, Shader
+from ..runtime.signatures import planned
 
 _shader = Shader(__file__)
 _aten = torch.ops.aten
@@ -29,7 +30,8 @@ def adaptive_max_pool3d_out(
     if not out.numel():
         return out, indices
     values, positions = contiguous_twin(out), contiguous_twin(indices)
-    launch_windows(_shader, "adaptive_max_pool3d", [values, positions], self, output_size)
+    windows = planned(windows_of, (self,), tuple(output_size), "adaptive_max_pool3d")
+    launch_windows(_shader, "adaptive_max_pool3d", [values, positions], self, windows)
     return finish(out, values), finish(indices, positions)
 
 

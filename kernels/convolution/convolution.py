@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -17,6 +17,7 @@ from ..runtime.operands import not_implemented, require_device, require_scalar_t
 from ..runtime.outputs import copy_to_output
 from ..runtime.rows import rows_in, short_launches
 from ..runtime.shader import Shader
+from ..runtime.signatures import planned
 
 _shader = Shader(__file__)
 _aten = torch.ops.aten
@@ -35,13 +36,26 @@ def mps_convolution(
     groups: int,
 ) -> torch.Tensor:
     """`_mps_convolution` for int64, which torch calls for every convolution on mps; sums wrap, as on the CPU."""
-    (items, _, *space), (results, inner, *windows) = self.shape, weight.shape
+    window = (tuple(padding), tuple(stride), tuple(dilation))
+    return _convolve("convolve", self, weight, bias, planned(_plan, (self, weight, bias), *window, groups))
+
+
+def _plan(
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None,
+    padding: Sequence[int],
+    stride: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+) -> _Plan:
+    (items, _, *space), (results, inner, *windows) = x.shape, weight.shape
     sizes = [
         (size + 2 * p - d * (k - 1) - 1) // s + 1
         for size, k, p, s, d in zip(space, windows, padding, stride, dilation, strict=True)
     ]
     shape, window, channels = (items, results, *sizes), (stride, padding, dilation), (inner, results // groups)
-    return _convolve("convolve", self, weight, weight.stride(), bias, shape, window, channels)
+    return _plan_of(x, weight, weight.stride(), bias, shape, window, channels)
 
 
 def mps_convolution_transpose(
@@ -59,16 +73,30 @@ def mps_convolution_transpose(
         geometry = (padding, output_padding, stride, dilation, groups)
         wide = _aten._mps_convolution_transpose(self.float(), weight.float(), *geometry)
         return wide.to(self.dtype)  # type: ignore[no-any-return]
-    (items, _, *space), (inner, results, *windows) = self.shape, weight.shape
+    window = (tuple(padding), tuple(output_padding), tuple(stride), tuple(dilation))
+    plan = planned(_transposed_plan, (self, weight), *window, groups)
+    return _convolve("convolve_transposed", self, weight, None, plan)
+
+
+def _transposed_plan(
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    padding: Sequence[int],
+    output_padding: Sequence[int],
+    stride: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+) -> _Plan:
+    (items, _, *space), (inner, results, *windows) = x.shape, weight.shape
     sizes = [
         (size - 1) * s - 2 * p + d * (k - 1) + extra + 1
         for size, k, p, extra, s, d in zip(space, windows, padding, output_padding, stride, dilation, strict=True)
     ]
-    _require_results(self, sizes)
+    _require_results(x, sizes)
     shape, window, channels = (items, results * groups, *sizes), (stride, padding, dilation), (inner // groups, results)
     inner_stride, result_stride, *others = weight.stride()
     strides = (result_stride, inner_stride, *others)
-    return _convolve("convolve_transposed", self, weight, strides, None, shape, window, channels)
+    return _plan_of(x, weight, strides, None, shape, window, channels)
 
 
 def _require_results(x: torch.Tensor, sizes: Sequence[int]) -> None:
@@ -175,8 +203,16 @@ def _windows(weight: torch.Tensor, channels: int, kernel_size: Sequence[int]) ->
     return weight if weight.shape == shape else weight.reshape(-1)[: math.prod(shape)].view(shape)
 
 
-def _convolve(
-    name: str,
+class _Plan(NamedTuple):
+    """Shape and strides of the result, products of an item, and the numbers that the kernel gets after the items."""
+
+    shape: Sequence[int]
+    strides: Sequence[int]
+    products: int
+    layout: list[int]
+
+
+def _plan_of(
     source: torch.Tensor,
     weight: torch.Tensor,
     weight_strides: Sequence[int],
@@ -184,8 +220,8 @@ def _convolve(
     shape: Sequence[int],
     window: tuple[Sequence[int], Sequence[int], Sequence[int]],
     channels: Sequence[int],
-) -> torch.Tensor:
-    """Launch a kernel.
+) -> _Plan:
+    """Check the dtypes, and describe a call.
 
     `weight_strides`: by channels of the result first. `window`: strides, padding and dilation. `channels`: of a group's
         input and of its result.
@@ -196,21 +232,29 @@ def _convolve(
             require_scalar_type(other, source.dtype)
     formats = memory_format_of(source), memory_format_of(weight)
     memory_format = formats[1] if formats[0] is torch.contiguous_format else formats[0]
-    out = torch.empty(shape, dtype=source.dtype, device=source.device, memory_format=memory_format)
-    elements = out.numel()
-    if not elements:
-        return out
+    result = torch.empty(shape, dtype=source.dtype, device="meta", memory_format=memory_format)
     strides, padding, dilation = window
     ones, zeros = [1] * (_SPACE - len(strides)), [0] * (_SPACE - len(strides))  # for dimensions that are absent
     (_, results, *after), (_, _, *before), (_, _, *places) = shape, source.shape, weight.shape
     layout = [results, *ones, *after]
-    for item_step, channel_step, *steps in (out.stride(), source.stride(), weight_strides):
+    for item_step, channel_step, *steps in (result.stride(), source.stride(), weight_strides):
         layout += [item_step, channel_step, *zeros, *steps]
     layout += [*ones, *before, *ones, *places, *ones, *strides, *zeros, *padding, *ones, *dilation, *channels]
+    return _Plan(shape, result.stride(), math.prod((*shape[1:], *places)) * channels[0], layout)
+
+
+def _convolve(
+    name: str, source: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, plan: _Plan
+) -> torch.Tensor:
+    """Launch a kernel."""
+    shape, strides, products, layout = plan
+    out = torch.empty_strided(shape, strides, dtype=source.dtype, device=source.device)
+    if not out.numel():
+        return out
     summand = _zero(source.dtype, source.device) if bias is None else bias
     bias_stride = 0 if bias is None else bias.stride(0)
     kernel = _shader.kernel(name, out.device)
-    for part in short_launches(shape[0], elements // shape[0] * math.prod(places) * channels[0]):
+    for part in short_launches(shape[0], products):
         (items, of_items), sizes = rows_in(part, out, source), [part.stop - part.start, *layout]
         launch_elements(kernel, items.numel(), items, of_items, weight, summand, sizes, bias_stride)
     return out

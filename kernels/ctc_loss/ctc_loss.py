@@ -6,13 +6,14 @@ import math
 from array import array
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
 from ..runtime.operands import require_device
 from ..runtime.rows import is_too_long, launch_rows, row_group
 from ..runtime.shader import Shader
+from ..runtime.signatures import planned
 
 _shader = Shader(__file__)
 # Items whose lengths fit into the 4 KB that a launch takes by value.
@@ -20,21 +21,18 @@ _MOST_IN_A_LAUNCH = 128
 _WHILE = "(while checking arguments for ctc_loss_allocate_outputs)"
 
 
-class _Batch(NamedTuple):
-    """A checked batch as the kernels read it.
+class _Plan(NamedTuple):
+    """What follows from tensors' signatures and the length of the longest target.
 
     Attributes:
-        targets: int64, one after the other or padded.
-        lengths: int64 in three rows: steps, lengths of targets, where each target starts. A list goes with the launch;
-            a tensor is copied to the device first, and the host waits for that.
+        sizes: steps, items, labels, and states of the longest target.
+        starts: where each target starts, if all are padded to one length; None if one follows the other.
         geometry: `struct problem` of the Metal source.
-        states: of the longest target.
     """
 
-    targets: torch.Tensor
-    lengths: torch.Tensor | list[int]
+    sizes: tuple[int, int, int, int]
+    starts: list[int] | None
     geometry: list[int]
-    states: int
 
 
 def ctc_loss(
@@ -49,16 +47,18 @@ def ctc_loss(
 
     A label out of range gives torch.AcceleratorError at the next synchronisation, from torch 2.11 on.
     """
-    batch = _checked(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)
-    steps, items, _ = log_probs.shape
-    if is_too_long("ctc_loss", steps * -(-batch.states // row_group(batch.states)), "{} steps", steps):
+    targets = targets.long() if targets.dtype == torch.int32 else targets
+    plan = planned(_plan, (log_probs, targets), max(target_lengths, default=0), blank, zero_infinity)
+    operands = _operands(plan, log_probs, targets, input_lengths, target_lengths)
+    steps, items, _, states = plan.sizes
+    group = row_group(states)
+    if is_too_long("ctc_loss", steps * -(-states // group), "{} steps", steps):
         lengths = list(input_lengths), list(target_lengths)
         on_cpu = torch.ops.aten._ctc_loss(log_probs.cpu(), targets.cpu(), *lengths, blank, zero_infinity)
         return on_cpu[0].to(log_probs.device), on_cpu[1].to(log_probs.device)
     loss = torch.empty(items, dtype=log_probs.dtype, device=log_probs.device)
-    alpha = torch.full((items, steps, batch.states), -math.inf, dtype=log_probs.dtype, device=log_probs.device)
-    operands = (loss, alpha, log_probs, batch.targets, batch.lengths, batch.geometry)
-    launch_rows(_shader.kernel("ctc_alpha", loss.device), items, row_group(batch.states), *operands, reports=True)
+    alpha = torch.full((items, steps, states), -math.inf, dtype=log_probs.dtype, device=log_probs.device)
+    launch_rows(_shader.kernel("ctc_alpha", loss.device), items, group, loss, alpha, *operands, reports=True)
     return loss, alpha
 
 
@@ -86,13 +86,12 @@ def ctc_loss_backward(
     zero_infinity: bool = False,
 ) -> torch.Tensor:
     """`_ctc_loss_backward`: the gradient of the log probabilities, zero after the last step of each item."""
-    batch = _checked(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)
-    (steps, items, labels), states, group = log_probs.shape, batch.states, row_group(batch.states)
-    others = {"grad": grad, "neg_log_likelihood": neg_log_likelihood, "log_alpha": log_alpha}
-    require_device(log_probs, others, "_ctc_loss_backward")
-    _require(grad, "grad", (items,))
-    _require(neg_log_likelihood, "neg_log_likelihood", (items,))
-    _require(log_alpha, "log_alpha", (items, steps, states))
+    targets = targets.long() if targets.dtype == torch.int32 else targets
+    given = (log_probs, targets, grad, neg_log_likelihood, log_alpha)
+    plan = planned(_plan_of_backward, given, max(target_lengths, default=0), blank, zero_infinity)
+    operands = _operands(plan, log_probs, targets, input_lengths, target_lengths)
+    steps, items, labels, states = plan.sizes
+    group = row_group(states)
     if is_too_long("ctc_loss", steps * -(-states // group), "{} steps", steps):
         on_cpu = [x.cpu() for x in (grad, log_probs, targets, neg_log_likelihood, log_alpha)]
         lengths = list(input_lengths), list(target_lengths)
@@ -103,7 +102,6 @@ def ctc_loss_backward(
     device = log_probs.device
     log_alpha = log_alpha.contiguous()
     beta = torch.full_like(log_alpha, -math.inf)
-    operands = (log_probs, batch.targets, batch.lengths, batch.geometry)
     launch_rows(_shader.kernel("ctc_beta", device), items, group, beta, *operands)
     gradient = torch.empty_like(log_probs, memory_format=torch.contiguous_format)
     shared = (gradient, grad.contiguous(), neg_log_likelihood.contiguous(), *operands)
@@ -113,12 +111,26 @@ def ctc_loss_backward(
     return gradient
 
 
-def _require(x: torch.Tensor, name: str, shape: tuple[int, ...]) -> None:
-    if x.dtype != torch.float32 or x.shape != shape:
-        raise RuntimeError(
-            f"_ctc_loss_backward: expected {name} of torch.float32 and sizes {list(shape)}, but got {x.dtype} and "
-            f"{list(x.shape)}"
-        )
+def _plan_of_backward(
+    log_probs: torch.Tensor,
+    targets: torch.Tensor,
+    grad: torch.Tensor,
+    neg_log_likelihood: torch.Tensor,
+    log_alpha: torch.Tensor,
+    *numbers: Any,
+) -> _Plan:
+    """The same with the checks of the other operands."""
+    plan = _plan(log_probs, targets, *numbers)
+    steps, items, _, states = plan.sizes
+    others = {"grad": grad, "neg_log_likelihood": neg_log_likelihood, "log_alpha": log_alpha}
+    require_device(log_probs, others, "_ctc_loss_backward")
+    for (name, x), shape in zip(others.items(), ((items,), (items,), (items, steps, states)), strict=True):
+        if x.dtype != torch.float32 or x.shape != shape:
+            raise RuntimeError(
+                f"_ctc_loss_backward: expected {name} of torch.float32 and sizes {list(shape)}, but got {x.dtype} and "
+                f"{list(x.shape)}"
+            )
+    return plan
 
 
 def ctc_loss_backward_tensor(
@@ -137,21 +149,14 @@ def ctc_loss_backward_tensor(
     return ctc_loss_backward(grad, log_probs, targets, *lengths, neg_log_likelihood, log_alpha, blank, zero_infinity)
 
 
-def _checked(
-    log_probs: torch.Tensor,
-    targets: torch.Tensor,
-    input_lengths: Sequence[int],
-    target_lengths: Sequence[int],
-    blank: int,
-    zero_infinity: bool,
-) -> _Batch:
-    """The batch, after the checks of the CPU. Raises what the CPU raises."""
+def _plan(log_probs: torch.Tensor, targets: torch.Tensor, longest: int, blank: int, zero_infinity: bool) -> _Plan:
+    """The plan, after the checks of the CPU that need no more. Raises what the CPU raises."""
     if log_probs.numel() == 0:
         raise RuntimeError("log_probs tensor must not be empty")
     if log_probs.dtype != torch.float32:
         raise NotImplementedError(f"ctc_loss is not implemented for {log_probs.dtype} on mps")
     require_device(log_probs, {"targets": targets}, "_ctc_loss")
-    if targets.dtype not in (torch.int64, torch.int32):
+    if targets.dtype != torch.int64:
         raise RuntimeError(
             f"Expected tensor for argument #2 'targets' to have scalar type Int; but got {targets.dtype} instead "
             f"{_WHILE}"
@@ -165,41 +170,58 @@ def _checked(
         raise RuntimeError(
             f"Expected 1 to 2 dimensions, but got {targets.dim()}-dimensional tensor for argument #2 'targets' {_WHILE}"
         )
-    targets = targets if targets.dtype == torch.int64 else targets.long()
     steps, items, labels = log_probs.shape
     if not 0 <= blank < labels:
         raise RuntimeError("blank must be in label range")
-    _longest("input", input_lengths, items, most=steps)
-    longest, strides = _longest("target", target_lengths, items), targets.stride()
-    if targets.dim() == 1:
-        *starts, end = accumulate(target_lengths, initial=0)
-        _require_size(targets, 0, end)
-        numbers = [*input_lengths, *target_lengths, *[start * strides[0] for start in starts]]
-    else:
+    strides, starts = targets.stride(), None
+    if targets.dim() == 2:
         _require_size(targets, 0, items)
         if targets.shape[1] < longest:
             raise RuntimeError(
                 f"Expected tensor to have size at least {longest} at dimension 1, but got size {targets.shape[1]} for "
                 f"argument #2 'targets' {_WHILE}"
             )
-        numbers = [*input_lengths, *target_lengths, *[item * strides[0] for item in range(items)]]
-        longest = targets.shape[1]
+        longest, starts = targets.shape[1], [item * strides[0] for item in range(items)]
     states = 2 * longest + 1
     geometry = [steps, labels, states, *log_probs.stride(), blank, strides[-1], items, int(zero_infinity)]
+    return _Plan((steps, items, labels, states), starts, geometry)
+
+
+def _operands(
+    plan: _Plan,
+    log_probs: torch.Tensor,
+    targets: torch.Tensor,
+    input_lengths: Sequence[int],
+    target_lengths: Sequence[int],
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | list[int], list[int]]:
+    """What all kernels read, after the checks of lengths. Raises what the CPU raises.
+
+    The lengths are int64 in three rows: steps, lengths of targets, where each target starts. A list goes with the
+    launch; a tensor is copied to the device first, and the host waits for that.
+    """
+    (steps, items, *_), starts = plan.sizes, plan.starts
+    _check_lengths("input", input_lengths, items, most=steps)
+    _check_lengths("target", target_lengths, items)
+    if starts is None:
+        *places, end = accumulate(target_lengths, initial=0)
+        _require_size(targets, 0, end)
+        stride = targets.stride(0)
+        starts = places if stride == 1 else [place * stride for place in places]
+    numbers = [*input_lengths, *target_lengths, *starts]
     passed = numbers if items <= _MOST_IN_A_LAUNCH else _on_device(numbers, log_probs.device)
-    return _Batch(targets, passed, geometry, states)
+    return log_probs, targets, passed, plan.geometry
 
 
-def _longest(name: str, lengths: Sequence[int], items: int, most: int | None = None) -> int:
-    """The largest length, after the checks of the CPU."""
+def _check_lengths(name: str, lengths: Sequence[int], items: int, most: int | None = None) -> None:
+    """Raise what the CPU raises."""
     if len(lengths) != items:
         raise RuntimeError(f"{name}_lengths must be of size batch_size")
-    least, longest = min(lengths), max(lengths)
-    if least < 0:
-        raise RuntimeError(f"Expected {name}_lengths to have value at least 0, but got value {least} {_WHILE}")
-    if most is not None and longest > most:
-        raise RuntimeError(f"Expected {name}_lengths to have value at most {most}, but got value {longest} {_WHILE}")
-    return longest
+    if min(lengths) < 0:
+        raise RuntimeError(f"Expected {name}_lengths to have value at least 0, but got value {min(lengths)} {_WHILE}")
+    if most is not None and max(lengths) > most:
+        raise RuntimeError(
+            f"Expected {name}_lengths to have value at most {most}, but got value {max(lengths)} {_WHILE}"
+        )
 
 
 def _on_device(numbers: list[int], device: torch.device) -> torch.Tensor:

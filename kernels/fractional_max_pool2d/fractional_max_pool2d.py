@@ -9,7 +9,6 @@ import torch
 from ..runtime.fractional import pool, pool_backward
 from ..runtime.operands import FLOATING, not_implemented
 from ..runtime.outputs import check_outputs, is_ready, require_dtype
-from ..runtime.pooling import check_pooled_gradient
 from ..runtime.shader import Shader
 
 _shader = Shader(__file__)
@@ -61,7 +60,6 @@ def fractional_max_pool2d_backward_grad_input(
             {"grad_input": grad_input},
             [self.dtype],
         )
-    check_pooled_gradient(grad_output, self, output_size, indices, "fractional_max_pool2d_backward")
     return pool_backward(_shader, "fractional_max_pool2d_backward", grad_output, self, output_size, indices, grad_input)
 
 

@@ -15,7 +15,6 @@ from ..runtime.outputs import (
     refuse_internal_overlap,
     resize_output,
 )
-from ..runtime.pooling import check_pooled_gradient
 from ..runtime.shader import Shader
 
 _shader = Shader(__file__)
@@ -59,9 +58,8 @@ def fractional_max_pool3d_backward_grad_input(
     require_supported(self, "fractional_max_pool3d")
     if self.dim() not in (4, 5) or grad_output.dim() != self.dim():
         raise RuntimeError("fractional_max_pool3d_backward_out(): expected grad_output of the dimensions of input")
-    check_pooled_gradient(grad_output, self, output_size, indices, "fractional_max_pool3d_backward_out")
-    require_scalar_type(grad_input, self.dtype)
     if not is_ready(grad_input, self.shape, self.dtype):
+        require_scalar_type(grad_input, self.dtype)
         resize_output(grad_input, self.shape)
         refuse_internal_overlap(grad_input)
     return pool_backward(_shader, "fractional_max_pool3d_backward", grad_output, self, output_size, indices, grad_input)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 
-from ..runtime.layout import broadcast, layout_over
+from ..runtime.layout import Layout, broadcast, layout_over
 from ..runtime.operands import require_device, require_supported, wrap_dim
 from ..runtime.shader import METAL_TYPES, Shader
+from ..runtime.signatures import planned
 
 _shader = Shader(__file__)
 _VECTOR_BYTES = 16
@@ -17,24 +19,59 @@ _VECTOR_BYTES = 16
 
 def glu_jvp(glu: torch.Tensor, x: torch.Tensor, dx: torch.Tensor, dim: int) -> torch.Tensor:
     """`glu_jvp`: the tangent of `glu`, the unit of `x`, for the tangent `dx` of `x`."""
-    dim = _wrapped(dim, x)
-    shape = tuple(glu.shape)
+    plan = planned(_plan, (glu, x, dx), dim)
+    if plan is None:
+        dim, shape = _wrapped(dim, x), tuple(glu.shape)
+        b, da, db = (_gate(x, shape, dim, False), _linear(dx, shape, dim, False), _gate(dx, shape, dim, False))
+        _check_dtypes(glu, x, dx)
+        shape = broadcast(shape, b.shape, da.shape)
+        out = glu.new_empty(shape)
+        _launch("glu_jvp", [out], [x.expand(shape) for x in (glu, b, da, db)], shape)
+        return out
+    place, tangent_place = int(x.storage_offset()), int(dx.storage_offset())
+    b = x.as_strided(plan.shape, x.stride(), place + plan.distances[0])
+    db = dx.as_strided(plan.shape, dx.stride(), tangent_place + plan.distances[1])
+    out = torch.empty_like(glu)
+    if out.numel():
+        are_aligned = plan.lanes and not (place | tangent_place | int(glu.storage_offset())) % plan.lanes
+        name, layout = plan.wide if are_aligned else plan.narrow
+        layout.launch(_shader.kernel(name, out.device), out, glu, b, dx, db)
+    return out
+
+
+class _Plan(NamedTuple):
+    """Where the gates begin behind `x` and `dx`, and the kernels; lanes are 0 where elements do not come in vectors."""
+
+    shape: tuple[int, ...]
+    distances: tuple[int, int]
+    lanes: int
+    wide: tuple[str, Layout]
+    narrow: tuple[str, Layout]
+
+
+def _plan(glu: torch.Tensor, x: torch.Tensor, dx: torch.Tensor, dim: int) -> _Plan | None:
+    """The plan of a call whose shapes fit, after its checks; None if they may broadcast."""
+    dim, shape = _wrapped(dim, x), tuple(glu.shape)
     whole = _doubled(shape, dim)
-    fits = x.shape == whole and dx.shape == whole
-    b = _gate(x, shape, dim, fits)
-    da, db = _linear(dx, shape, dim, fits), _gate(dx, shape, dim, fits)
+    if x.shape != whole or dx.shape != whole:
+        return None
+    _check_dtypes(glu, x, dx)
+    distances = shape[dim] * x.stride(dim), shape[dim] * dx.stride(dim)
+    out, lanes = torch.empty_like(glu, device="meta"), _VECTOR_BYTES // glu.element_size()
+    layout = layout_over(shape, tuple([y.stride() for y in (out, glu, x, dx, dx)]))
+    narrow = f"glu_jvp{_suffix(layout, glu.dtype)}", layout
+    vectors = None if distances[0] % lanes or distances[1] % lanes else layout.in_vectors(lanes)
+    if vectors is None:
+        return _Plan(shape, distances, 0, narrow, narrow)
+    return _Plan(shape, distances, lanes, (f"glu_jvp_wide{_suffix(vectors, glu.dtype)}", vectors), narrow)
+
+
+def _check_dtypes(glu: torch.Tensor, x: torch.Tensor, dx: torch.Tensor) -> None:
     require_device(glu, {"x": x, "dx": dx}, "glu_jvp")
     for other in (x, dx):
         if other.dtype != glu.dtype:
             raise RuntimeError(f"Found dtype {other.dtype} but expected {glu.dtype}")
     require_supported(glu, "glu_jvp")
-    inputs = [glu, b, da, db]
-    if not fits:
-        shape = broadcast(glu.shape, b.shape, da.shape)
-        inputs = [x.expand(shape) for x in inputs]
-    out = torch.empty_like(glu) if glu.shape == shape else glu.new_empty(shape)
-    _launch("glu_jvp", [out], inputs, shape, has_wide_form=True)
-    return out
 
 
 def glu_backward_jvp(
@@ -106,23 +143,17 @@ def _gate(x: torch.Tensor, part: tuple[int, ...], dim: int, fits: bool) -> torch
     return x.as_strided(part, strides, x.storage_offset() + part[dim] * strides[dim])
 
 
-def _launch(
-    name: str,
-    outputs: Sequence[torch.Tensor],
-    inputs: Sequence[torch.Tensor],
-    shape: tuple[int, ...],
-    has_wide_form: bool = False,
-) -> None:
+def _launch(name: str, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], shape: tuple[int, ...]) -> None:
     """Run a kernel over the first elements of all operands, as many as `shape` has."""
     out, operands = outputs[0], (*outputs, *inputs)
     if out.numel() == 0:
         return
-    layout, lanes = layout_over(shape, tuple([x.stride() for x in operands])), _VECTOR_BYTES // out.element_size()
-    vectors = layout.in_vectors(lanes) if has_wide_form else None
-    if vectors is not None and {x.storage_offset() % lanes for x in operands} == {0}:
-        name, layout = f"{name}_wide", vectors
-    kernel = _shader.kernel(f"{name}{'' if layout.fits_32_bits else '64'}_{METAL_TYPES[out.dtype]}", out.device)
-    layout.launch(kernel, *operands)
+    layout = layout_over(shape, tuple([x.stride() for x in operands]))
+    layout.launch(_shader.kernel(f"{name}{_suffix(layout, out.dtype)}", out.device), *operands)
+
+
+def _suffix(layout: Layout, dtype: torch.dtype) -> str:
+    return f"{'' if layout.fits_32_bits else '64'}_{METAL_TYPES[dtype]}"
 
 
 def fake_glu_jvp(glu: torch.Tensor, x: torch.Tensor, dx: torch.Tensor, dim: int) -> torch.Tensor:

@@ -18,43 +18,47 @@ _TILE, _SIDE = 64, 16
 
 def int_mm_out(self: torch.Tensor, mat2: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
     """`_int_mm.out`: int8 or uint8 times int8, exact as long as the sums fit into 32 bits."""
-    _check_operands(self, mat2)
-    shape = (self.shape[0], mat2.shape[1])
+    shape = _check_operands(self, mat2)
     if out.dtype != torch.int32 or out.shape != shape or not out.is_contiguous():
         _refuse_result(out, shape)
     require_device(self, {"mat2": mat2, "out": out}, "_int_mm")
-    if not self.shape[1]:
-        return out.zero_()  # an empty operand may begin behind the end of its memory
-    if out.numel():
-        kernel = _shader.kernel(f"int_mm_{METAL_TYPES[self.dtype]}", self.device)
-        for part in short_launches(out.shape[0], mat2.numel(), _TILE):
-            rows, columns = part.stop - part.start, out.shape[1]
-            sizes = [rows, columns, self.shape[1], *self.stride(), *mat2.stride()]
-            threads = [-(-size // _TILE) * _SIDE for size in (columns, rows)]
-            kernel(*rows_in(part, out, self), mat2, sizes, threads=threads, group_size=(_SIDE, _SIDE))
-    return out
+    return _multiply(self, mat2, out)
 
 
 def int_mm(self: torch.Tensor, mat2: torch.Tensor) -> torch.Tensor:
     """`_int_mm`, a new tensor."""
-    _check_operands(self, mat2)
-    out = torch.empty((self.shape[0], mat2.shape[1]), dtype=torch.int32, device=self.device)
-    return int_mm_out(self, mat2, out=out)
+    shape = _check_operands(self, mat2)
+    require_device(self, {"mat2": mat2}, "_int_mm")
+    return _multiply(self, mat2, torch.empty_strided(shape, (shape[1], 1), dtype=torch.int32, device=self.device))
 
 
-def _check_operands(left: torch.Tensor, right: torch.Tensor) -> None:
-    """Raise what the CPU raises."""
+def _multiply(left: torch.Tensor, right: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+    inner, count = right.shape
+    if not inner:
+        return out.zero_()  # an empty operand may begin behind the end of its memory
+    if out.numel():
+        kernel = _shader.kernel(f"int_mm_{METAL_TYPES[left.dtype]}", left.device)
+        for part in short_launches(out.shape[0], inner * count, _TILE):
+            rows = part.stop - part.start
+            sizes = [rows, count, inner, *left.stride(), *right.stride()]
+            threads = (-(-count // _TILE) * _SIDE, -(-rows // _TILE) * _SIDE)
+            kernel(*rows_in(part, out, left), right, sizes, threads=threads, group_size=(_SIDE, _SIDE))
+    return out
+
+
+def _check_operands(left: torch.Tensor, right: torch.Tensor) -> tuple[int, int]:
+    """The shape of the product. Raises what the CPU raises."""
+    sizes, others = left.shape, right.shape
     narrow = left.dtype in (torch.int8, torch.uint8) and right.dtype == torch.int8
-    if narrow and left.dim() == right.dim() == 2 and left.shape[1] == right.shape[0]:
-        return
+    if narrow and len(sizes) == len(others) == 2 and sizes[1] == others[0]:
+        return sizes[0], others[1]
     _require(left.dim() == 2, f"Expected self to be of dimension 2 but got {left.dim()}")
     if right.dim() == 1:
         raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
     _require(right.dim() == 2, f"Expected mat2 to be of dimension 2 but got {right.dim()}")
-    sizes = left.shape[1], right.shape[0]
-    _require(sizes[0] == sizes[1], f"self.size(1) needs to match mat2.size(0) but got {sizes[0]} and {sizes[1]}")
+    _require(sizes[1] == others[0], f"self.size(1) needs to match mat2.size(0) but got {sizes[1]} and {others[0]}")
     _require(left.dtype in (torch.int8, torch.uint8), f"Expected self dtype to be int8 or uint8 but got {left.dtype}")
-    _require(right.dtype == torch.int8, f"Expected mat2 dtype to be of type int8 but got {right.dtype}")
+    raise RuntimeError(f"int_mm_out_mps: Expected mat2 dtype to be of type int8 but got {right.dtype}")
 
 
 def _refuse_result(out: torch.Tensor, shape: Sequence[int]) -> None:

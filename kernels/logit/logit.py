@@ -20,8 +20,9 @@ def logit_out(self: torch.Tensor, eps: float | None = None, *, out: torch.Tensor
 
 def logit(self: torch.Tensor, eps: float | None = None) -> torch.Tensor:
     """`logit`, a new tensor of the input's floating dtype."""
-    dtype = self.dtype if self.dtype.is_floating_point else torch.get_default_dtype()
-    return logit_out(self, eps, out=torch.empty_like(self, dtype=dtype))
+    dtype = None if self.dtype.is_floating_point else torch.get_default_dtype()
+    out = torch.empty_like(self) if dtype is None else torch.empty_like(self, dtype=dtype)
+    return logit_out(self, eps, out=out)
 
 
 def logit_(self: torch.Tensor, eps: float | None = None) -> torch.Tensor:

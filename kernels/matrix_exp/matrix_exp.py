@@ -13,6 +13,7 @@ from ..runtime.operands import require_device, require_square, require_supported
 from ..runtime.outputs import contiguous_twin, finish, refuse_internal_overlap, require_dtype
 from ..runtime.rows import launch_rows, short_launches
 from ..runtime.shader import METAL_TYPES, Shader
+from ..runtime.signatures import planned
 
 _shader = Shader(__file__)
 _HALVES = frozenset({torch.float16, torch.bfloat16})
@@ -111,11 +112,21 @@ def compute_linear_combination_out(
     input: torch.Tensor, coefficients: torch.Tensor, *, out: torch.Tensor
 ) -> torch.Tensor:
     """`_compute_linear_combination.out`: adds to `out`, (rows, ...), the combinations of `input`, (columns, ...)."""
-    _check_combination(input, coefficients)
-    require_dtype(out, input.dtype, "_compute_linear_combination")
-    require_device(input, {"coefficients": coefficients, "out": out}, "_compute_linear_combination")
+    planned(_check_combination, (input, coefficients, out))
+    sums = contiguous_twin(out)
+    if sums is not out:
+        sums.copy_(out)
+    _combine(sums, input[: coefficients.shape[1]].contiguous(), coefficients.contiguous())
+    return finish(out, sums)
+
+
+def _check_combination(x: torch.Tensor, coefficients: torch.Tensor, out: torch.Tensor) -> bool:
+    """Raise what the CPU raises."""
+    _check_operands(x, coefficients)
+    require_dtype(out, x.dtype, "_compute_linear_combination")
+    require_device(x, {"coefficients": coefficients, "out": out}, "_compute_linear_combination")
     refuse_internal_overlap(out)
-    wanted = (coefficients.shape[0], *input.shape[1:])
+    wanted = (coefficients.shape[0], *x.shape[1:])
     for d, (found, size) in enumerate(zip(out.shape, wanted, strict=False)):
         if found != size:
             raise RuntimeError(
@@ -124,16 +135,12 @@ def compute_linear_combination_out(
             )
     if out.dim() != len(wanted):
         raise RuntimeError(f"expected an output of shape {list(wanted)}, but got {list(out.shape)}")
-    sums = contiguous_twin(out)
-    if sums is not out:
-        sums.copy_(out)
-    _combine(sums, input[: coefficients.shape[1]].contiguous(), coefficients.contiguous())
-    return finish(out, sums)
+    return True
 
 
 def compute_linear_combination(input: torch.Tensor, coefficients: torch.Tensor) -> torch.Tensor:
     """`_compute_linear_combination`: a tensor of the combinations, one for each row of `coefficients`."""
-    _check_combination(input, coefficients)
+    _check_operands(input, coefficients)
     shape = (coefficients.shape[0], *input.shape[1:])
     out = torch.zeros(shape, dtype=input.dtype, device=input.device)
     return compute_linear_combination_out(input, coefficients, out=out)
@@ -147,7 +154,7 @@ def _combine(out: torch.Tensor, x: torch.Tensor, coefficients: torch.Tensor) -> 
     launch_elements(kernel, out.numel(), out, x, coefficients, sizes)
 
 
-def _check_combination(x: torch.Tensor, coefficients: torch.Tensor) -> None:
+def _check_operands(x: torch.Tensor, coefficients: torch.Tensor) -> None:
     if not x.dim() or not x.numel():
         raise RuntimeError("Empty tensor not supported")
     if coefficients.dim() < 2:

@@ -19,6 +19,7 @@ from ..runtime.outputs import (
 )
 from ..runtime.rows import launch_rows, rows_in, short_launches
 from ..runtime.shader import METAL_TYPES, Shader
+from ..runtime.signatures import planned
 
 _shader = Shader(__file__)
 # Elements are moved as unsigned integers of their size.
@@ -58,31 +59,17 @@ def put_(self: torch.Tensor, index: torch.Tensor, source: torch.Tensor, accumula
     An index out of range writes nothing and gives torch.AcceleratorError at the next synchronisation, from torch 2.11
     on.
     """
-    _check_index(self, index, "put_")
-    require_device(self, {"source": source}, "put_")
-    if source.dtype != self.dtype:
-        raise RuntimeError(
-            f"put_(): self and source expected to have the same dtype, but got self.dtype = {self.dtype} "
-            f"and source.dtype = {source.dtype}"
-        )
-    if index.numel() != source.numel():
-        raise IndexError(
-            f"put_(): Expected source and index to have the same number of elements, but got source.numel() = "
-            f"{source.numel()}, index.numel() = {index.numel()}"
-        )
-    refuse_internal_overlap(self)
+    count, order = planned(_checked, (self, index, source))
     is_shared = shares_storage(self, (index, source))
     if is_shared:
         refuse_overlap(self, index, source)
     if not accumulate:
         alert_not_deterministic("put_")  # the order of threads decides
-    if index.numel() == 0:
+    if not count:
         return self
-    if self.numel() == 0:
-        raise IndexError("put_(): Expected self to be a non-empty tensor")
     # A tensor with gaps may still interleave with the written one: it is copied first.
     given, places = (x.clone() if overlaps(self, x) else x for x in (source, index)) if is_shared else (source, index)
-    given, places, order = _flat(given), _flat(places), logical_order(self)
+    given, places = _flat(given), _flat(places)
     if accumulate and _rounds(self.dtype) and torch.are_deterministic_algorithms_enabled():
         _accumulate_in_order(self, places, given)
     elif accumulate:
@@ -90,13 +77,33 @@ def put_(self: torch.Tensor, index: torch.Tensor, source: torch.Tensor, accumula
         memory, first = self, self.storage_offset()
         if first:  # the kernel counts from the start of the storage
             memory = self.as_strided((self.untyped_storage().nbytes() // self.element_size(),), (1,), 0)
-        for part in short_launches(index.numel(), 1, most=rows.MOST_CONTENDED_ADDITIONS):
+        for part in short_launches(count, 1, most=rows.MOST_CONTENDED_ADDITIONS):
             operands = (memory, *rows_in(part, given, places), order, part.stop - part.start, first)
             launch_elements(kernel, part.stop - part.start, *operands, reports=True)
     else:
         kernel = _shader.kernel(f"put_{_MOVED_AS[self.element_size()]}", self.device)
-        launch_elements(kernel, index.numel(), self, given, places, order, index.numel(), reports=True)
+        launch_elements(kernel, count, self, given, places, order, count, reports=True)
     return self
+
+
+def _checked(x: torch.Tensor, index: torch.Tensor, source: torch.Tensor) -> tuple[int, list[int]]:
+    """The number of sources, and the layout of `x`. Raises what the CPU raises."""
+    _check_index(x, index, "put_")
+    require_device(x, {"source": source}, "put_")
+    if source.dtype != x.dtype:
+        raise RuntimeError(
+            f"put_(): self and source expected to have the same dtype, but got self.dtype = {x.dtype} "
+            f"and source.dtype = {source.dtype}"
+        )
+    if index.numel() != source.numel():
+        raise IndexError(
+            f"put_(): Expected source and index to have the same number of elements, but got source.numel() = "
+            f"{source.numel()}, index.numel() = {index.numel()}"
+        )
+    refuse_internal_overlap(x)
+    if x.numel() == 0 and index.numel():
+        raise IndexError("put_(): Expected self to be a non-empty tensor")
+    return index.numel(), logical_order(x)
 
 
 def _flat(x: torch.Tensor) -> torch.Tensor:

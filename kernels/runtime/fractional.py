@@ -14,9 +14,10 @@ from . import rows as limits
 from .determinism import alert_not_deterministic
 from .layout import LARGEST_32_BIT, launch_elements
 from .outputs import contiguous_twin, finish
-from .pooling import check_fractional_samples
+from .pooling import check_fractional_samples, check_pooled_gradient
 from .rows import fill_on_cpu, is_too_long, short_launches
 from .shader import METAL_TYPES, Shader
+from .signatures import planned
 
 # Rows of outputs that a thread computes, if there are enough: it places their windows and finds their plane once.
 _ROWS = 4
@@ -145,19 +146,28 @@ def pool_backward(
     indices: torch.Tensor,
     grad_input: torch.Tensor,
 ) -> torch.Tensor:
-    """The backward `name` with checked operands: the gradients of overlapping windows are added in float32."""
+    """The backward `name`: the gradients of overlapping windows are added in float32.
+
+    `x`, `grad_input`: checked. Raises RuntimeError for a gradient or positions that do not match `x`.
+    """
+    sizes = planned(_gradient_sizes, (grad_output, x, indices), tuple(output_size), name)
     alert_not_deterministic(name)  # overlapping windows use atomic additions
     is_result = grad_input.dtype == torch.float32 and grad_input.is_contiguous()
     gradient = grad_input if is_result else torch.empty(x.shape, dtype=torch.float32, device=x.device)
     gradient.zero_()
-    windows = grad_output.numel()
-    if windows:
-        plane = math.prod(tuple(x.shape)[-len(output_size) :])
-        sizes = [math.prod(output_size), plane, windows]
+    if sizes[-1]:
         kernel = shader.kernel(f"{name}_{METAL_TYPES[x.dtype]}", x.device)
         operands = (gradient, grad_output.contiguous(), indices.contiguous(), sizes)
-        launch_elements(kernel, windows, *operands, reports=True)
+        launch_elements(kernel, sizes[-1], *operands, reports=True)
     return grad_input if is_result else grad_input.copy_(gradient)
+
+
+def _gradient_sizes(
+    grad_output: torch.Tensor, x: torch.Tensor, indices: torch.Tensor, output_size: Sequence[int], operator: str
+) -> list[int]:
+    """The windows and the inputs of a plane, and all windows."""
+    check_pooled_gradient(grad_output, x, output_size, indices, operator)
+    return [math.prod(output_size), math.prod(x.shape[-len(output_size) :]), grad_output.numel()]
 
 
 def _as_3d(lengths: Sequence[int]) -> tuple[int, int, int]:

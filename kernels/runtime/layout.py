@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch._prims_common import suggest_memory_format
 
+from . import shader
 from .shader import MetalKernel, reporting
 
 LARGEST_32_BIT = 2**31 - 1
@@ -143,12 +144,13 @@ def launch_elements(
     The kernel finds its element with `element_of` of shared/strided.metal; the last row may be longer than needed.
     `reports`: the kernel's last buffer is the error buffer.
     """
-    errors = reporting(len(arguments)) if reports else {}
-    if elements <= _ROW:
-        kernel(*arguments, threads=elements, arg_casts=arg_casts, **errors)
-    else:
-        rows = -(-elements // _ROW)
+    if elements > _ROW:
+        errors, rows = reporting(len(arguments)) if reports else {}, -(-elements // _ROW)
         kernel(*arguments, threads=(_ROW, rows), group_size=(256, 1), arg_casts=arg_casts, **errors)
+    elif reports and shader.REPORTS_ERRORS:
+        kernel(*arguments, threads=elements, arg_casts=arg_casts, error_buf_idx=len(arguments))
+    else:
+        kernel(*arguments, threads=elements, arg_casts=arg_casts)
 
 
 def layout_of(operands: Sequence[torch.Tensor]) -> Layout:

@@ -10,15 +10,12 @@ from typing import Any
 import torch
 
 from .operands import scalar_type
+from .signatures import keep, kept
 
 _OVERLAP = (
     "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
     "location. Please clone() the tensor before performing the operation."
 )
-
-# What meta kernels answered, by the signatures of their calls. A program has few of them, the same in every step.
-_plans: dict[Any, Any] = {}
-_MOST_PLANS = 4096
 
 
 def on_meta(value: Any) -> Any:
@@ -64,14 +61,14 @@ def _accepted(
     A call that resizes an output with elements is not cached, because the meta kernel warns of each.
     """
     key = _call_signature(overload, args, kwargs, outputs)
-    kept: Sequence[tuple[torch.Size, tuple[int, ...]]] | None = _plans.get(key)
-    if kept is not None:
-        return kept
+    known: Sequence[tuple[torch.Size, tuple[int, ...]]] | None = kept(key)
+    if known is not None:
+        return known
     shadows = {name: on_meta(output) for name, output in outputs.items()}
     overload(*map(on_meta, args), **{name: on_meta(value) for name, value in kwargs.items()}, **shadows)
     plan = [(shadow.shape, shadow.stride()) for shadow in shadows.values()]
     if all(x.numel() == 0 or x.shape == shape for x, (shape, _) in zip(outputs.values(), plan, strict=True)):
-        _keep(key, plan)
+        keep(key, plan)
     return plan
 
 
@@ -92,12 +89,6 @@ def _signature(values: Iterable[Any]) -> tuple[Any, ...]:
         else:
             key.append((type(value), value))
     return tuple(key)
-
-
-def _keep(key: Any, plan: Any) -> None:
-    if len(_plans) >= _MOST_PLANS:
-        _plans.clear()
-    _plans[key] = plan
 
 
 def _operator(overload: Any) -> str:
@@ -159,12 +150,11 @@ def contiguous_twin(output: torch.Tensor, dtype: torch.dtype | None = None) -> t
 def empty_results(overload: Any, args: Sequence[Any], device: torch.device, **kwargs: Any) -> list[torch.Tensor]:
     """Uninitialised results of a functional overload, with the shapes, strides and dtypes of its meta kernel."""
     key = _call_signature(overload, args, kwargs)
-    plan = _plans.get(key)
+    plan = kept(key)
     if plan is None:
         results = overload(*map(on_meta, args), **{name: on_meta(value) for name, value in kwargs.items()})
         shadows = results if isinstance(results, tuple | list) else [results]
-        plan = [(x.shape, x.stride(), x.dtype) for x in shadows]
-        _keep(key, plan)
+        plan = keep(key, [(x.shape, x.stride(), x.dtype) for x in shadows])
     return [torch.empty_strided(shape, strides, dtype=dtype, device=device) for shape, strides, dtype in plan]
 
 
@@ -270,17 +260,6 @@ def out_form(
     return call
 
 
-def _like_self(signature: inspect.Signature) -> Callable[..., torch.Tensor]:
-    """Makes a new tensor of the shape and dtype of the argument `self`."""
-    position = list(signature.parameters).index("self")
-
-    def empty(*args: Any, **kwargs: Any) -> torch.Tensor:
-        like = args[position] if len(args) > position else kwargs["self"]
-        return torch.empty_like(like, memory_format=torch.contiguous_format)
-
-    return empty
-
-
 def functional_form(
     function: Callable[..., Any], name: str = "out", empty: Callable[..., torch.Tensor] | None = None
 ) -> Callable[..., Any]:
@@ -292,10 +271,15 @@ def functional_form(
         empty: makes the output from the other arguments; by default of the shape and dtype of the argument `self`.
     """
     signature = inspect.signature(function)
-    made = empty or _like_self(signature)
+    position = list(signature.parameters).index("self")
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        return function(*args, **kwargs, **{name: made(*args, **kwargs)})
+        if empty is not None:
+            kwargs[name] = empty(*args, **kwargs)
+        else:
+            like = args[position] if len(args) > position else kwargs["self"]
+            kwargs[name] = torch.empty_like(like, memory_format=torch.contiguous_format)
+        return function(*args, **kwargs)
 
     call.__doc__ = f"The form of `{function.__name__}` that returns a new tensor."
     inputs = [parameter for parameter in signature.parameters.values() if parameter.name != name]

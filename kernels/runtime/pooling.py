@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 
@@ -36,17 +37,38 @@ def _window_volume(inputs: Sequence[int], outputs: Sequence[int]) -> int:
     return volume
 
 
+class Windows(NamedTuple):
+    """The windows of adaptive pooling: outputs, all of them with the strides of a contiguous one, and `struct pool3d`.
+
+    Attributes:
+        volume: the number of inputs per window.
+    """
+
+    output_size: Sequence[int]
+    shape: Sequence[int]
+    strides: Sequence[int]
+    volume: int
+    geometry: list[int]
+
+
+def windows_of(x: torch.Tensor, output_size: Sequence[int], operator: str) -> Windows:
+    """The windows of a checked input."""
+    check_pooled(x, output_size, operator)
+    inputs, shape = x.shape[-3:], (*x.shape[:-3], *output_size)
+    strides = torch.empty(shape, device="meta").stride()
+    volume = _window_volume(inputs, output_size) if 0 not in output_size else 0
+    return Windows(output_size, shape, strides, volume, geometry3d(x, inputs, output_size))
+
+
 def launch_windows(
-    shader: Shader, name: str, outputs: Sequence[torch.Tensor], x: torch.Tensor, output_size: Sequence[int]
+    shader: Shader, name: str, outputs: Sequence[torch.Tensor], x: torch.Tensor, of_inputs: Windows
 ) -> None:
     """Run the forward `name` of adaptive pooling, with one thread per window, or one threadgroup per large window.
 
     For the largest windows, the operator of this name runs on the CPU.
     """
-    inputs, windows = x.shape[-3:], outputs[0].numel()
-    volume = _window_volume(inputs, output_size)
-    operands = (*outputs, x, geometry3d(x, inputs, output_size))
-    suffix = METAL_TYPES[x.dtype]
+    output_size, _, _, volume, geometry = of_inputs
+    windows, suffix, operands = outputs[0].numel(), METAL_TYPES[x.dtype], (*outputs, x, geometry)
     if volume < _LARGE_WINDOW:
         launch_elements(shader.kernel(f"{name}_{suffix}", x.device), windows, *operands)
     elif is_too_long(name, volume // _GROUP, f"windows of {volume} elements"):

@@ -8,8 +8,9 @@ from typing import Any
 import torch
 
 from ...metal_limits import SIMD_WIDTH
+from . import shader
 from .convergence import warn_of_the_cpu
-from .shader import MetalKernel, reporting
+from .shader import MetalKernel
 
 MOST_THREADS = 256
 # This many rows fill a GPU with groups of a few threads.
@@ -49,9 +50,12 @@ def launch_rows(
     `int32`: the kernel reads integers that are passed by value as 32 bits.
     `reports`: the kernel's last buffer is the error buffer.
     """
-    errors = reporting(len(arguments)) if reports else {}
     casts = int32_casts(arguments) if int32 else None
-    kernel(*arguments, threads=(group, rows), group_size=(group, 1), arg_casts=casts, **errors)
+    if reports and shader.REPORTS_ERRORS:
+        errors = len(arguments)
+        kernel(*arguments, threads=(group, rows), group_size=(group, 1), arg_casts=casts, error_buf_idx=errors)
+    else:
+        kernel(*arguments, threads=(group, rows), group_size=(group, 1), arg_casts=casts)
 
 
 def short_launches(rows: int, products_of_row: int, tile: int = 1, most: int | None = None) -> Iterable[slice]:

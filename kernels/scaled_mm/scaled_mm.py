@@ -45,37 +45,40 @@ def scaled_mm_out(
     if out_dtype is not None and out_dtype != out.dtype:
         raise ValueError("out_dtype must match output matrix type")
     _check_scales(self, mat2, scale_a, scale_b)
-    given = {"mat2": mat2, "scale_a": scale_a, "scale_b": scale_b, "bias": bias, "scale_result": scale_result}
-    given["out"] = out
+    given = {"mat2": mat2, "scale_a": scale_a, "scale_b": scale_b, "out": out}
+    if bias is not None or scale_result is not None:
+        given |= {name: x for name, x in (("bias", bias), ("scale_result", scale_result)) if x is not None}
     require_device(self, given, "_scaled_mm")
-    if not (out.dtype in _RESULTS or out.dtype in _FORMATS):  # the CPU casts sums to any other dtype
+    dtype = out.dtype
+    if not (dtype in _RESULTS or dtype in _FORMATS):  # the CPU casts sums to any other dtype
         scaling = (scale_a, scale_b, bias, scale_result, torch.float32)
         resize_output(out, (self.shape[0], mat2.shape[1]))
         return out.copy_(scaled_mm(self, mat2, *scaling))
     formats = _FORMATS[self.dtype], _FORMATS[mat2.dtype]
-    if out.dtype not in _RESULTS or (formats[0] != formats[1] and any(name.endswith("uz") for name in formats)):
-        dtypes = f"{self.dtype} and {mat2.dtype} into {out.dtype}"
+    if dtype not in _RESULTS or (formats[0] != formats[1] and any(name.endswith("uz") for name in formats)):
+        dtypes = f"{self.dtype} and {mat2.dtype} into {dtype}"
         raise NotImplementedError(f"_scaled_mm is not implemented for {dtypes} on mps")
     refuse_overlap(out, self, mat2, scale_a, scale_b)
     (height, inner), width = self.shape, mat2.shape[1]
     resize_output(out, (height, width))
-    refuse_internal_overlap(out)
+    if not out.is_contiguous():
+        refuse_internal_overlap(out)
     if height and width:
         # Metal has no 8-bit floats: kernels read bytes.
-        bytes_of = [x.view(torch.uint8) if x.dtype.itemsize == 1 else x for x in (out, self, mat2)]
-        divides = scale_result is not None and out.dtype in _FORMATS
+        left, right = self.view(torch.uint8), mat2.view(torch.uint8)
+        result = out.view(torch.uint8) if dtype in _FORMATS else out
+        divides = scale_result is not None and dtype in _FORMATS
         # Another number is passed where there is none: making one is a launch.
         addends = scale_b if bias is None else _as_float_vector(bias)
         divisor = scale_result.to(torch.float32) if divides and scale_result is not None else scale_b
         by_row, by_column = scale_a.numel() > 1, scale_b.numel() > 1
-        switches = (by_row, by_column, bias is not None, divides)
-        layout = [inner, *self.stride(), *mat2.stride(), *out.stride(), *map(int, switches)]
-        kernel = _shader.kernel(f"scaled_mm_{formats[0]}_{formats[1]}_{_RESULTS[out.dtype]}", out.device)
+        switches = [int(given) for given in (by_row, by_column, bias is not None, divides)]
+        layout = [inner, *self.stride(), *mat2.stride(), *out.stride(), *switches]
+        kernel = _shader.kernel(f"scaled_mm_{formats[0]}_{formats[1]}_{_RESULTS[dtype]}", out.device)
         of_rows, scales = scale_a.contiguous(), (scale_b.contiguous(), addends.contiguous(), divisor)
-        result, left, right = bytes_of
         for part in short_launches(height, inner * width, _TILE):
             rows = part.stop - part.start
-            (first_scale,) = rows_in(part, of_rows) if by_row else (of_rows,)
+            first_scale = rows_in(part, of_rows)[0] if by_row else of_rows
             operands = (*rows_in(part, result, left), right, first_scale, *scales, [rows, width, *layout])
             threads = (-(-width // _TILE) * _SIDE, -(-rows // _TILE) * _SIDE)
             kernel(*operands, threads=threads, group_size=(_SIDE, _SIDE))
@@ -84,9 +87,13 @@ def scaled_mm_out(
 
 def _empty_product(self: torch.Tensor, mat2: torch.Tensor, *given: object, **named: object) -> torch.Tensor:
     """An output of the product's shape in `out_dtype`, if given; no elements for operands that will be refused."""
-    dtype = next((x for x in (*given, *named.values()) if isinstance(x, torch.dtype)), self.dtype)
-    shape = (self.shape[0], mat2.shape[1]) if self.dim() == mat2.dim() == 2 else (0,)
-    return torch.empty(shape, dtype=dtype, device=self.device)
+    dtype, sizes, others = self.dtype, self.shape, mat2.shape
+    for x in (*given, *named.values()):
+        if type(x) is torch.dtype:
+            dtype = x
+    if len(sizes) != 2 or len(others) != 2:
+        return torch.empty(0, dtype=dtype, device=self.device)
+    return torch.empty_strided((sizes[0], others[1]), (others[1], 1), dtype=dtype, device=self.device)
 
 
 scaled_mm = functional_form(scaled_mm_out, empty=_empty_product)
@@ -144,8 +151,9 @@ def _check_operands(left: torch.Tensor, right: torch.Tensor, bias: torch.Tensor 
 def _check_scales(left: torch.Tensor, right: torch.Tensor, row_scale: torch.Tensor, column_scale: torch.Tensor) -> None:
     """Check the scales: two float32 numbers, or a column with one for each row and a row with one for each column."""
     is_narrow = left.dtype in _FORMATS and right.dtype in _FORMATS
-    is_single = row_scale.numel() == 1 and column_scale.numel() == 1
-    fits = is_single or (row_scale.shape == (left.shape[0], 1) and column_scale.shape == (1, right.shape[1]))
+    fits = row_scale.numel() == 1 == column_scale.numel() or (
+        row_scale.shape == (left.shape[0], 1) and column_scale.shape == (1, right.shape[1])
+    )
     if not (is_narrow and fits and row_scale.dtype == column_scale.dtype == torch.float32):
         raise _invalid_scaling()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -13,6 +13,7 @@ from ..runtime.operands import require_device
 from ..runtime.outputs import empty_results, out_form
 from ..runtime.rows import short_launches
 from ..runtime.shader import Shader
+from ..runtime.signatures import planned
 
 _shader = Shader(__file__)
 _aten = torch.ops.aten
@@ -30,20 +31,37 @@ def scatter_product(
     """
     if index.dtype == torch.int32:
         index = index.long()
+    plan = planned(_plan, (self, index, src), dim)
+    result = self.clone(memory_format=torch.contiguous_format)
+    if index.numel():
+        _multiply(result, index, src, plan, include_self)
+    return result
+
+
+class _Plan(NamedTuple):
+    """The layout of index, sources and results, and what goes with it: step and size of the dimension, casts, bits."""
+
+    layout: list[int]
+    bounds: tuple[int, int]
+    casts: dict[int, str] | None
+    kernel: str
+
+
+def _plan(self: torch.Tensor, index: torch.Tensor, src: torch.Tensor, dim: int) -> _Plan:
+    """Raise what the CPU raises."""
     if not _fits(self, dim, index, src):
-        arguments = [self, dim, index, src, reduce]
-        empty_results(_aten.scatter_reduce.two, arguments, torch.device("meta"), include_self=include_self)
+        empty_results(_aten.scatter_reduce.two, [self, dim, index, src, "prod"], torch.device("meta"))
     require_device(self, {"index": index, "src": src}, "scatter_reduce")
     if src.dtype != self.dtype:
         raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
-    result = self.clone(memory_format=torch.contiguous_format)
-    if index.numel():
-        if not (result.dim() and index.dim() and src.dim()):
-            whole, index, src = (x.reshape(1) if x.dim() == 0 else x for x in (result, index, src))
-            _multiply(whole, index, src, dim, include_self)
-        else:
-            _multiply(result, index, src, dim, include_self)
-    return result
+    into, index, src = (x.reshape(1) if x.dim() == 0 else x for x in (self, index, src))
+    strides, dim = torch.empty(into.shape, device="meta").stride(), dim % into.dim()
+    places = (*strides[:dim], 0, *strides[dim + 1 :])
+    layout = layout_over(index.shape, (index.stride(), src.stride(), places))
+    bounds = strides[dim], into.shape[dim]
+    if layout.fits_32_bits:
+        return _Plan(layout.packed, bounds, {4: "int32"}, "add_logarithms_32")
+    return _Plan(layout.packed, bounds, None, "add_logarithms_64")
 
 
 def scatter_product_(
@@ -71,18 +89,14 @@ def _fits(self: torch.Tensor, dim: int, index: torch.Tensor, src: torch.Tensor) 
 scatter_product_out = out_form(scatter_product, "scatter_reduce.two_out")
 
 
-def _multiply(result: torch.Tensor, index: torch.Tensor, src: torch.Tensor, dim: int, include_self: bool) -> None:
+def _multiply(result: torch.Tensor, index: torch.Tensor, src: torch.Tensor, plan: _Plan, include_self: bool) -> None:
     """Multiply the sources into `result`, which is contiguous."""
-    dim %= result.dim()
-    device, elements, strides = result.device, result.numel(), result.stride()
+    layout, bounds, casts, name = plan
+    device, elements = result.device, result.numel()
     known = torch.zeros((elements, _STATE_WORDS), dtype=torch.int64, device=device)
-    places = (*strides[:dim], 0, *strides[dim + 1 :])
-    layout = layout_over(index.shape, (index.stride(), src.stride(), places))
-    kernel = _shader.kernel(f"add_logarithms_{32 if layout.fits_32_bits else 64}", device)
-    casts = {4: "int32"} if layout.fits_32_bits else None
+    kernel = _shader.kernel(name, device)
     for part in short_launches(index.numel(), 1, most=rows.MOST_CONTENDED_ADDITIONS):
-        bounds = [strides[dim], result.shape[dim], part.start, part.stop]
-        operands = (index, src, known, bounds, layout.packed)
+        operands = (index, src, known, [*bounds, part.start, part.stop], layout)
         launch_elements(kernel, part.stop - part.start, *operands, arg_casts=casts, reports=True)
     multiply = _shader.kernel("multiply_powers", device)
     launch_elements(multiply, elements, result, known, elements, int(include_self))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -18,6 +18,7 @@ from ..runtime.outputs import check_outputs, is_ready
 from ..runtime.resampling import SUPPORT, is_too_far, window_distances
 from ..runtime.rows import fill_on_cpu
 from ..runtime.shader import METAL_TYPES, Shader
+from ..runtime.signatures import planned
 from .filters import ByteWeights, byte_weights, clamped_byte_weights
 
 _shader = Shader(__file__)
@@ -39,33 +40,78 @@ def _out(operator: str, filter_name: str | None = None) -> Callable[..., torch.T
         out: torch.Tensor,
     ) -> torch.Tensor:
         """Floats are summed in float32. Bytes take the CPU's weights and give the same bytes."""
-        if not _fits(self, output_size, out):
-            arguments = [self, output_size, align_corners, scales_h, scales_w]
-            check_outputs(getattr(_aten, operator).out, arguments, {"out": out}, [self.dtype])
+        arguments = (tuple(output_size), align_corners, scales_h, scales_w)
+        plan = planned(_plan_of_fitting, (self, out), *arguments)
+        if plan is None:
+            given = [self, output_size, align_corners, scales_h, scales_w]
+            check_outputs(getattr(_aten, operator).out, given, {"out": out}, [self.dtype])
             require_device(self, {"out": out}, operator)
         require_supported(self, operator, _DTYPES)
-        if out.numel():
-            inputs = self.shape[2:]
-            scales = window_distances(inputs, output_size, align_corners, (scales_h, scales_w))
-            if filter_name is None:
-                _resample_bytes(out, self, clamped_byte_weights, align_corners, scales)
-            elif is_too_far(operator, filter_name, scales, inputs):
-                fill_on_cpu([out], getattr(_aten, operator), self, output_size, align_corners, scales_h, scales_w)
-            elif self.dtype == torch.uint8:
-                _resample_bytes(out, self, byte_weights, filter_name, scales)
-            else:
-                _resample(out, self, filter_name, scales)
+        if not out.numel():
+            return out
+        scales, passes = plan or _plan(self, out, *arguments)
+        if not passes:
+            out.copy_(self)
+        elif filter_name is None:
+            _resample_bytes(out, self, clamped_byte_weights, align_corners, passes)
+        elif is_too_far(operator, filter_name, scales, self.shape[2:]):
+            fill_on_cpu([out], getattr(_aten, operator), self, output_size, align_corners, scales_h, scales_w)
+        elif self.dtype == torch.uint8:
+            _resample_bytes(out, self, byte_weights, filter_name, passes)
+        else:
+            _resample(out, self, filter_name, passes)
         return out
 
     return out_of
 
 
-def _fits(self: torch.Tensor, output_size: Sequence[int], out: torch.Tensor) -> bool:
-    """Whether nothing is to be refused. What does not fit goes to the meta kernel: its first call may load sympy."""
+class _Pass(NamedTuple):
+    """Resampling along one axis: its sizes before and after, the distance of windows, and the numbers of the kernel.
+
+    `between`: shape and strides of a result that the next pass reads; None for the output.
+    """
+
+    inputs: int
+    outputs: int
+    scale: float
+    between: tuple[tuple[int, ...], tuple[int, ...]] | None
+    geometry: list[int]
+
+
+_Plan = tuple[Sequence[float], Sequence[_Pass]]
+
+
+def _plan_of_fitting(
+    self: torch.Tensor, out: torch.Tensor, output_size: Sequence[int], *arguments: Any
+) -> _Plan | None:
+    """The plan if nothing is to be refused. What does not fit goes to the meta kernel, which may load sympy."""
     if self.dim() != 4 or len(output_size) != 2 or 0 in output_size or not self.numel():
-        return False
-    images, channels, *_ = self.shape
-    return is_ready(out, (images, channels, *output_size), self.dtype)
+        return None
+    fits = is_ready(out, (*self.shape[:2], *output_size), self.dtype)
+    return _plan(self, out, output_size, *arguments) if fits else None
+
+
+def _plan(
+    source: torch.Tensor,
+    out: torch.Tensor,
+    output_size: Sequence[int],
+    align_corners: bool,
+    scales_h: float | None,
+    scales_w: float | None,
+) -> _Plan:
+    """The distances of windows, and the passes in turn; an axis that keeps its size is skipped, as on the CPU."""
+    before, after, strides = source.shape, out.shape, source.stride()
+    scales = window_distances(before[2:], output_size, align_corners, (scales_h, scales_w))
+    axes, passes = [axis for axis in (_WIDTH, _HEIGHT) if before[axis] != after[axis]], []
+    for axis in axes:
+        target, between = out, None
+        if axis != axes[-1]:
+            target = torch.empty((*before[:3], after[3]), device="meta")
+            between = target.shape, target.stride()
+        geometry = [*target.shape, *target.stride(), *strides, axis]
+        passes.append(_Pass(before[axis], after[axis], scales[axis - _HEIGHT], between, geometry))
+        strides = target.stride()
+    return scales, passes
 
 
 def _functional(operator: str, filter_name: str | None = None) -> Callable[..., torch.Tensor]:
@@ -85,27 +131,14 @@ def _functional(operator: str, filter_name: str | None = None) -> Callable[..., 
     return result_of
 
 
-def _resample(out: torch.Tensor, source: torch.Tensor, filter_name: str, scales: Sequence[float]) -> None:
+def _resample(out: torch.Tensor, source: torch.Tensor, filter_name: str, passes: Sequence[_Pass]) -> None:
     device = out.device
-    for axis, target in _passes(out, source, torch.float32):
-        shape = target.shape
-        windows, weights, room = _tables(filter_name, shape[axis], source.shape[axis], scales[axis - _HEIGHT], device)
-        geometry = [*shape, *target.stride(), *source.stride(), axis, room]
+    for inputs, outputs, scale, between, geometry in passes:
+        target = out if between is None else torch.empty_strided(*between, dtype=torch.float32, device=device)
+        windows, weights, room = _tables(filter_name, outputs, inputs, scale, device)
         kernel = _shader.kernel(f"forward_{METAL_TYPES[source.dtype]}_{METAL_TYPES[target.dtype]}", device)
-        launch_elements(kernel, target.numel(), target, source, windows, weights, geometry)
+        launch_elements(kernel, target.numel(), target, source, windows, weights, [*geometry, room])
         source = target
-
-
-def _passes(out: torch.Tensor, source: torch.Tensor, between: torch.dtype) -> Sequence[tuple[int, torch.Tensor]]:
-    """The axes in turn, and the output of each; an axis that keeps its size is skipped, as on the CPU."""
-    (images, channels, height, width), (_, _, height_before, width_before) = out.shape, source.shape
-    if height == height_before and width == width_before:
-        out.copy_(source)
-        return ()
-    if height == height_before or width == width_before:
-        return ((_WIDTH if height == height_before else _HEIGHT, out),)
-    shape = (images, channels, height_before, width)
-    return (_WIDTH, torch.empty(shape, dtype=between, device=out.device)), (_HEIGHT, out)
 
 
 def _resample_bytes(
@@ -113,17 +146,16 @@ def _resample_bytes(
     source: torch.Tensor,
     weights_of: Callable[[Any, int, int, float, torch.device], ByteWeights],
     kind: str | bool,
-    scales: Sequence[float],
+    passes: Sequence[_Pass],
 ) -> None:
     """`weights_of`: the table of an axis, of a filter or of one with `align_corners` or not, `kind`."""
     device = out.device
     kernel = _shader.kernel("antialias_bytes", device)
-    for axis, target in _passes(out, source, torch.uint8):
-        shape = target.shape
-        table = weights_of(kind, source.shape[axis], shape[axis], scales[axis - _HEIGHT], device)
-        windows, weights, room, precision = table
-        geometry = [*shape, *target.stride(), *source.stride(), axis, room, precision]
-        launch_elements(kernel, target.numel(), target, source, windows, weights, geometry)
+    for inputs, outputs, scale, between, geometry in passes:
+        target = out if between is None else torch.empty_strided(*between, dtype=torch.uint8, device=device)
+        windows, weights, room, precision = weights_of(kind, inputs, outputs, scale, device)
+        numbers = [*geometry, room, precision]
+        launch_elements(kernel, target.numel(), target, source, windows, weights, numbers)
         source = target
 
 

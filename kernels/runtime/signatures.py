@@ -1,0 +1,38 @@
+"""Keeps what was checked and computed for a call by its signature: a program has few, the same in every step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import torch
+
+_MOST_PLANS = 4096
+_Plan = TypeVar("_Plan")
+_plans: dict[Any, Any] = {}
+
+
+def planned(make: Callable[..., _Plan], tensors: Iterable[torch.Tensor | None], *numbers: Any) -> _Plan:
+    """What `make(*tensors, *numbers)` returns, kept for the next call of the same signature.
+
+    `make`: refuses or plans a call, by the dtypes, shapes, strides and devices of tensors. It may not read where they
+        begin, because other tensors get the same plan.
+    `numbers`: what is hashable and not a tensor, of types that the operator's schema fixes, because 1 == 1.0 == True.
+    """
+    # The device is -1 unless it is a GPU, and one of the tensors of a call is there.
+    signature = make, tuple([None if x is None else (x.dtype, x.shape, x.stride(), x.get_device()) for x in tensors])
+    plan: _Plan | None = _plans.get((signature, numbers))
+    return keep((signature, numbers), make(*tensors, *numbers)) if plan is None else plan
+
+
+def kept(signature: Any) -> Any:
+    """The plan of a signature, or None."""
+    return _plans.get(signature)
+
+
+def keep(signature: Any, plan: _Plan) -> _Plan:
+    """Keep a plan, and return it."""
+    if len(_plans) >= _MOST_PLANS:
+        _plans.clear()
+    _plans[signature] = plan
+    return plan
