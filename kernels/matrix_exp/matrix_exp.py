@@ -122,11 +122,10 @@ def compute_linear_combination_out(
 
 def _check_combination(x: torch.Tensor, coefficients: torch.Tensor, out: torch.Tensor) -> bool:
     """Raise what the CPU raises."""
-    _check_operands(x, coefficients)
+    wanted = _shape_of_combinations(x, coefficients)
     require_dtype(out, x.dtype, "_compute_linear_combination")
-    require_device(x, {"coefficients": coefficients, "out": out}, "_compute_linear_combination")
+    require_device(x, {"out": out}, "_compute_linear_combination")
     refuse_internal_overlap(out)
-    wanted = (coefficients.shape[0], *x.shape[1:])
     for d, (found, size) in enumerate(zip(out.shape, wanted, strict=False)):
         if found != size:
             raise RuntimeError(
@@ -140,10 +139,10 @@ def _check_combination(x: torch.Tensor, coefficients: torch.Tensor, out: torch.T
 
 def compute_linear_combination(input: torch.Tensor, coefficients: torch.Tensor) -> torch.Tensor:
     """`_compute_linear_combination`: a tensor of the combinations, one for each row of `coefficients`."""
-    _check_operands(input, coefficients)
-    shape = (coefficients.shape[0], *input.shape[1:])
+    shape = planned(_shape_of_combinations, (input, coefficients))
     out = torch.zeros(shape, dtype=input.dtype, device=input.device)
-    return compute_linear_combination_out(input, coefficients, out=out)
+    _combine(out, input[: coefficients.shape[1]].contiguous(), coefficients.contiguous())
+    return out
 
 
 def _combine(out: torch.Tensor, x: torch.Tensor, coefficients: torch.Tensor) -> None:
@@ -154,7 +153,7 @@ def _combine(out: torch.Tensor, x: torch.Tensor, coefficients: torch.Tensor) -> 
     launch_elements(kernel, out.numel(), out, x, coefficients, sizes)
 
 
-def _check_operands(x: torch.Tensor, coefficients: torch.Tensor) -> None:
+def _shape_of_combinations(x: torch.Tensor, coefficients: torch.Tensor) -> tuple[int, ...]:
     if not x.dim() or not x.numel():
         raise RuntimeError("Empty tensor not supported")
     if coefficients.dim() < 2:
@@ -167,6 +166,8 @@ def _check_operands(x: torch.Tensor, coefficients: torch.Tensor) -> None:
             f"{coefficients.dtype}"
         )
     require_supported(x, "_compute_linear_combination", METAL_TYPES)
+    require_device(x, {"coefficients": coefficients}, "_compute_linear_combination")
+    return (coefficients.shape[0], *x.shape[1:])
 
 
 KERNELS = (

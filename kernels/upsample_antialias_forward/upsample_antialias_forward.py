@@ -14,7 +14,7 @@ import torch
 
 from ..runtime.layout import launch_elements, memory_format_of
 from ..runtime.operands import FLOATING, require_device, require_supported
-from ..runtime.outputs import check_outputs, is_ready
+from ..runtime.outputs import check_outputs, is_ready, on_meta
 from ..runtime.resampling import SUPPORT, is_too_far, window_distances
 from ..runtime.rows import fill_on_cpu
 from ..runtime.shader import METAL_TYPES, Shader
@@ -63,6 +63,12 @@ def _out(operator: str, filter_name: str | None = None) -> Callable[..., torch.T
         return out
 
     return out_of
+
+
+def _shape_of_result(self: torch.Tensor, output_size: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
+    """Shape and strides of a new result; no elements for an input that will be refused."""
+    fake = fake_output(on_meta(self), output_size) if self.dim() == 4 else torch.empty(0, device="meta")
+    return fake.shape, fake.stride()
 
 
 class _Pass(NamedTuple):
@@ -125,7 +131,8 @@ def _functional(operator: str, filter_name: str | None = None) -> Callable[..., 
         scales_h: float | None = None,
         scales_w: float | None = None,
     ) -> torch.Tensor:
-        out = fake_output(self, output_size) if self.dim() == 4 else self.new_empty(0)
+        shape, strides = planned(_shape_of_result, (self,), tuple(output_size))
+        out = torch.empty_strided(shape, strides, dtype=self.dtype, device=self.device)
         return out_of(self, output_size, align_corners, scales_h, scales_w, out=out)
 
     return result_of
