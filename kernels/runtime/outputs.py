@@ -260,25 +260,14 @@ def out_form(
     return call
 
 
-def functional_form(
-    function: Callable[..., Any], name: str = "out", empty: Callable[..., torch.Tensor] | None = None
-) -> Callable[..., Any]:
-    """The functional form of an out form's function.
-
-    Args:
-        function: the function of the out form.
-        name: the output.
-        empty: makes the output from the other arguments; by default of the shape and dtype of the argument `self`.
-    """
+def functional_form(function: Callable[..., Any], name: str = "out") -> Callable[..., Any]:
+    """The functional form of an out form's function; the output `name` has shape and dtype of the argument `self`."""
     signature = inspect.signature(function)
     position = list(signature.parameters).index("self")
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        if empty is not None:
-            kwargs[name] = empty(*args, **kwargs)
-        else:
-            like = args[position] if len(args) > position else kwargs["self"]
-            kwargs[name] = torch.empty_like(like, memory_format=torch.contiguous_format)
+        like = args[position] if len(args) > position else kwargs["self"]
+        kwargs[name] = torch.empty_like(like, memory_format=torch.contiguous_format)
         return function(*args, **kwargs)
 
     call.__doc__ = f"The form of `{function.__name__}` that returns a new tensor."

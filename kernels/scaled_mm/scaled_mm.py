@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import torch
 
 from ..runtime.operands import require_device
-from ..runtime.outputs import functional_form, refuse_internal_overlap, refuse_overlap, resize_output
+from ..runtime.outputs import refuse_internal_overlap, refuse_overlap, resize_output
 from ..runtime.rows import rows_in, short_launches
 from ..runtime.shader import METAL_TYPES, Shader
+from ..runtime.signatures import planned
 
 _shader = Shader(__file__)
 _TILE, _SIDE = 64, 16
@@ -41,62 +43,101 @@ def scaled_mm_out(
     out: torch.Tensor,
 ) -> torch.Tensor:
     """`_scaled_mm.out`: `scale_result` divides only 8-bit results, as on the CPU."""
-    _check_operands(self, mat2, bias)
+    given = (self, mat2, scale_a, scale_b, bias, scale_result)
+    plan = planned(_plan, given, out.dtype)
     if out_dtype is not None and out_dtype != out.dtype:
         raise ValueError("out_dtype must match output matrix type")
-    _check_scales(self, mat2, scale_a, scale_b)
-    given = {"mat2": mat2, "scale_a": scale_a, "scale_b": scale_b, "out": out}
-    if bias is not None or scale_result is not None:
-        given |= {name: x for name, x in (("bias", bias), ("scale_result", scale_result)) if x is not None}
-    require_device(self, given, "_scaled_mm")
-    dtype = out.dtype
-    if not (dtype in _RESULTS or dtype in _FORMATS):  # the CPU casts sums to any other dtype
-        scaling = (scale_a, scale_b, bias, scale_result, torch.float32)
-        resize_output(out, (self.shape[0], mat2.shape[1]))
-        return out.copy_(scaled_mm(self, mat2, *scaling))
-    formats = _FORMATS[self.dtype], _FORMATS[mat2.dtype]
-    if dtype not in _RESULTS or (formats[0] != formats[1] and any(name.endswith("uz") for name in formats)):
-        dtypes = f"{self.dtype} and {mat2.dtype} into {dtype}"
-        raise NotImplementedError(f"_scaled_mm is not implemented for {dtypes} on mps")
-    refuse_overlap(out, self, mat2, scale_a, scale_b)
-    (height, inner), width = self.shape, mat2.shape[1]
-    resize_output(out, (height, width))
+    require_device(self, {"out": out}, "_scaled_mm")
+    if plan.kernel:
+        refuse_overlap(out, self, mat2, scale_a, scale_b)
+    resize_output(out, plan.shape)
     if not out.is_contiguous():
         refuse_internal_overlap(out)
+    return _multiply(plan, given, out)
+
+
+def scaled_mm(
+    self: torch.Tensor,
+    mat2: torch.Tensor,
+    scale_a: torch.Tensor,
+    scale_b: torch.Tensor,
+    bias: torch.Tensor | None = None,
+    scale_result: torch.Tensor | None = None,
+    out_dtype: torch.dtype | None = None,
+    use_fast_accum: bool = False,
+) -> torch.Tensor:
+    """`_scaled_mm`, a new tensor of `out_dtype`, if given."""
+    dtype = self.dtype if out_dtype is None else out_dtype
+    given = (self, mat2, scale_a, scale_b, bias, scale_result)
+    plan = planned(_plan, given, dtype)
+    return _multiply(plan, given, torch.empty_strided(plan.shape, plan.strides, dtype=dtype, device=self.device))
+
+
+class _Plan(NamedTuple):
+    """A checked product.
+
+    Attributes:
+        kernel: its name; empty for results of a dtype that the CPU casts sums to.
+        shape, strides: of a new result.
+        switches: whether there are scales by row and by column, a bias, and a scale of the result.
+    """
+
+    kernel: str
+    shape: tuple[int, int]
+    strides: tuple[int, int]
+    switches: list[int]
+
+
+def _plan(
+    left: torch.Tensor,
+    right: torch.Tensor,
+    scale_a: torch.Tensor,
+    scale_b: torch.Tensor,
+    bias: torch.Tensor | None,
+    scale_result: torch.Tensor | None,
+    dtype: torch.dtype,
+) -> _Plan:
+    """The plan for a result of this dtype. Raises what the CPU raises."""
+    _check_operands(left, right, bias)
+    _check_scales(left, right, scale_a, scale_b)
+    given = {"mat2": right, "scale_a": scale_a, "scale_b": scale_b, "bias": bias, "scale_result": scale_result}
+    require_device(left, given, "_scaled_mm")
+    height, width = left.shape[0], right.shape[1]
+    shape, strides = (height, width), (max(width, 1), 1)
+    if not (dtype in _RESULTS or dtype in _FORMATS):
+        return _Plan("", shape, strides, [])
+    formats = _FORMATS[left.dtype], _FORMATS[right.dtype]
+    if dtype not in _RESULTS or (formats[0] != formats[1] and any(name.endswith("uz") for name in formats)):
+        dtypes = f"{left.dtype} and {right.dtype} into {dtype}"
+        raise NotImplementedError(f"_scaled_mm is not implemented for {dtypes} on mps")
+    divides = scale_result is not None and dtype in _FORMATS
+    switches = [int(x) for x in (scale_a.numel() > 1, scale_b.numel() > 1, bias is not None, divides)]
+    return _Plan(f"scaled_mm_{formats[0]}_{formats[1]}_{_RESULTS[dtype]}", shape, strides, switches)
+
+
+def _multiply(plan: _Plan, given: Sequence[Any], out: torch.Tensor) -> torch.Tensor:
+    """Write the product to `out`, which is checked and of its shape. `given`: as in the plan."""
+    name, (height, width), _, switches = plan
+    left, right, scale_a, scale_b, bias, scale_result = given
+    if not name:
+        return out.copy_(scaled_mm(left, right, scale_a, scale_b, bias, scale_result, torch.float32))
     if height and width:
+        layout = [left.shape[1], *left.stride(), *right.stride(), *out.stride(), *switches]
         # Metal has no 8-bit floats: kernels read bytes.
-        left, right = self.view(torch.uint8), mat2.view(torch.uint8)
-        result = out.view(torch.uint8) if dtype in _FORMATS else out
-        divides = scale_result is not None and dtype in _FORMATS
+        left, right = left.view(torch.uint8), right.view(torch.uint8)
+        result = out.view(torch.uint8) if out.dtype in _FORMATS else out
         # Another number is passed where there is none: making one is a launch.
         addends = scale_b if bias is None else _as_float_vector(bias)
-        divisor = scale_result.to(torch.float32) if divides and scale_result is not None else scale_b
-        by_row, by_column = scale_a.numel() > 1, scale_b.numel() > 1
-        switches = [int(given) for given in (by_row, by_column, bias is not None, divides)]
-        layout = [inner, *self.stride(), *mat2.stride(), *out.stride(), *switches]
-        kernel = _shader.kernel(f"scaled_mm_{formats[0]}_{formats[1]}_{_RESULTS[dtype]}", out.device)
+        divisor = scale_result.to(torch.float32) if switches[3] else scale_b
+        kernel = _shader.kernel(name, out.device)
         of_rows, scales = scale_a.contiguous(), (scale_b.contiguous(), addends.contiguous(), divisor)
-        for part in short_launches(height, inner * width, _TILE):
+        for part in short_launches(height, right.numel(), _TILE):
             rows = part.stop - part.start
-            first_scale = rows_in(part, of_rows)[0] if by_row else of_rows
+            first_scale = rows_in(part, of_rows)[0] if switches[0] else of_rows
             operands = (*rows_in(part, result, left), right, first_scale, *scales, [rows, width, *layout])
             threads = (-(-width // _TILE) * _SIDE, -(-rows // _TILE) * _SIDE)
             kernel(*operands, threads=threads, group_size=(_SIDE, _SIDE))
     return out
-
-
-def _empty_product(self: torch.Tensor, mat2: torch.Tensor, *given: object, **named: object) -> torch.Tensor:
-    """An output of the product's shape in `out_dtype`, if given; no elements for operands that will be refused."""
-    dtype, sizes, others = self.dtype, self.shape, mat2.shape
-    for x in (*given, *named.values()):
-        if type(x) is torch.dtype:
-            dtype = x
-    if len(sizes) != 2 or len(others) != 2:
-        return torch.empty(0, dtype=dtype, device=self.device)
-    return torch.empty_strided((sizes[0], others[1]), (others[1], 1), dtype=dtype, device=self.device)
-
-
-scaled_mm = functional_form(scaled_mm_out, empty=_empty_product)
 
 
 def scaled_mm_v2_out(
@@ -116,20 +157,52 @@ def scaled_mm_v2_out(
     out: torch.Tensor,
 ) -> torch.Tensor:
     """`_scaled_mm_v2.out` with the recipes of the CPU: one scale, or one for each row and column."""
-    _check_contraction(self, mat2, contraction_dim)
-    if any((*swizzle_a, *swizzle_b)):
+    _check_recipes(self, mat2, (scale_a, recipe_a, swizzle_a), (scale_b, recipe_b, swizzle_b), bias, contraction_dim)
+    return scaled_mm_out(self, mat2, scale_a[0], scale_b[0], bias, None, out_dtype, out=out)
+
+
+def scaled_mm_v2(
+    self: torch.Tensor,
+    mat2: torch.Tensor,
+    scale_a: Sequence[torch.Tensor],
+    recipe_a: Sequence[int],
+    swizzle_a: Sequence[int],
+    scale_b: Sequence[torch.Tensor],
+    recipe_b: Sequence[int],
+    swizzle_b: Sequence[int],
+    bias: torch.Tensor | None,
+    out_dtype: torch.dtype | None,
+    contraction_dim: Sequence[int] = (),
+    use_fast_accum: bool = False,
+) -> torch.Tensor:
+    """`_scaled_mm_v2`, a new tensor."""
+    _check_recipes(self, mat2, (scale_a, recipe_a, swizzle_a), (scale_b, recipe_b, swizzle_b), bias, contraction_dim)
+    return scaled_mm(self, mat2, scale_a[0], scale_b[0], bias, None, out_dtype)
+
+
+_Scaling = tuple[Sequence[torch.Tensor], Sequence[int], Sequence[int]]
+
+
+def _check_recipes(
+    left: torch.Tensor,
+    right: torch.Tensor,
+    of_left: _Scaling,
+    of_right: _Scaling,
+    bias: torch.Tensor | None,
+    contraction_dim: Sequence[int],
+) -> None:
+    """Raise what the CPU raises. `of_left`, `of_right`: scales, recipes and swizzles."""
+    _check_contraction(left, right, contraction_dim)
+    (scale_a, recipe_a, swizzle_a), (scale_b, recipe_b, swizzle_b) = of_left, of_right
+    if any(swizzle_a) or any(swizzle_b):
         raise ValueError("MPS does not support swizzle.")
     singles = len(scale_a) == len(scale_b) == len(recipe_a) == len(recipe_b) == 1
     if not singles or recipe_a[0] != recipe_b[0] or recipe_a[0] not in (_TENSORWISE, _ROWWISE):
         raise _invalid_scaling()
-    if bias is not None and mat2.dim() == 2 and bias.numel() != mat2.shape[1]:
-        raise ValueError(f"Bias must be size {mat2.shape[1]} but got {bias.numel()}")
-    if recipe_a[0] == _TENSORWISE and max(scale_a[0].numel(), scale_b[0].numel()) > 1:
+    if bias is not None and right.dim() == 2 and bias.numel() != right.shape[1]:
+        raise ValueError(f"Bias must be size {right.shape[1]} but got {bias.numel()}")
+    if recipe_a[0] == _TENSORWISE and (scale_a[0].numel() > 1 or scale_b[0].numel() > 1):
         raise _invalid_scaling()
-    return scaled_mm_out(self, mat2, scale_a[0], scale_b[0], bias, None, out_dtype, out=out)
-
-
-scaled_mm_v2 = functional_form(scaled_mm_v2_out, empty=_empty_product)
 
 
 def _as_float_vector(bias: torch.Tensor) -> torch.Tensor:
