@@ -24,6 +24,7 @@ _aten = torch.ops.aten
 _HALVES = (torch.float16, torch.bfloat16)
 # The spatial dimensions of the kernels; the dimensions of items and channels come first.
 _SPACE = 3
+_Window = tuple[Sequence[int], Sequence[int], Sequence[int]]
 
 
 def mps_convolution(
@@ -37,24 +38,15 @@ def mps_convolution(
 ) -> torch.Tensor:
     """`_mps_convolution` for int64, which torch calls for every convolution on mps; sums wrap, as on the CPU."""
     window = (tuple(padding), tuple(stride), tuple(dilation))
-    return _convolve("convolve", self, weight, bias, planned(_plan, (self, weight, bias), *window, groups))
+    return _convolve("convolve", self, weight, bias, planned(_plan, (self, weight, bias), window, groups))
 
 
-def _plan(
-    x: torch.Tensor,
-    weight: torch.Tensor,
-    bias: torch.Tensor | None,
-    padding: Sequence[int],
-    stride: Sequence[int],
-    dilation: Sequence[int],
-    groups: int,
-) -> _Plan:
+def _plan(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, window: _Window, groups: int) -> _Plan:
     (items, _, *space), (results, inner, *windows) = x.shape, weight.shape
     sizes = [
-        (size + 2 * p - d * (k - 1) - 1) // s + 1
-        for size, k, p, s, d in zip(space, windows, padding, stride, dilation, strict=True)
+        (size + 2 * p - d * (k - 1) - 1) // s + 1 for size, k, p, s, d in zip(space, windows, *window, strict=True)
     ]
-    shape, window, channels = (items, results, *sizes), (stride, padding, dilation), (inner, results // groups)
+    shape, channels = (items, results, *sizes), (inner, results // groups)
     return _plan_of(x, weight, weight.stride(), bias, shape, window, channels)
 
 
@@ -73,27 +65,21 @@ def mps_convolution_transpose(
         geometry = (padding, output_padding, stride, dilation, groups)
         wide = _aten._mps_convolution_transpose(self.float(), weight.float(), *geometry)
         return wide.to(self.dtype)  # type: ignore[no-any-return]
-    window = (tuple(padding), tuple(output_padding), tuple(stride), tuple(dilation))
-    plan = planned(_transposed_plan, (self, weight), *window, groups)
+    window = (tuple(padding), tuple(stride), tuple(dilation))
+    plan = planned(_transposed_plan, (self, weight), window, tuple(output_padding), groups)
     return _convolve("convolve_transposed", self, weight, None, plan)
 
 
 def _transposed_plan(
-    x: torch.Tensor,
-    weight: torch.Tensor,
-    padding: Sequence[int],
-    output_padding: Sequence[int],
-    stride: Sequence[int],
-    dilation: Sequence[int],
-    groups: int,
+    x: torch.Tensor, weight: torch.Tensor, window: _Window, output_padding: Sequence[int], groups: int
 ) -> _Plan:
     (items, _, *space), (inner, results, *windows) = x.shape, weight.shape
     sizes = [
         (size - 1) * s - 2 * p + d * (k - 1) + extra + 1
-        for size, k, p, extra, s, d in zip(space, windows, padding, output_padding, stride, dilation, strict=True)
+        for size, k, extra, p, s, d in zip(space, windows, output_padding, *window, strict=True)
     ]
     _require_results(x, sizes)
-    shape, window, channels = (items, results * groups, *sizes), (stride, padding, dilation), (inner // groups, results)
+    shape, channels = (items, results * groups, *sizes), (inner // groups, results)
     inner_stride, result_stride, *others = weight.stride()
     strides = (result_stride, inner_stride, *others)
     return _plan_of(x, weight, strides, None, shape, window, channels)
@@ -218,12 +204,12 @@ def _plan_of(
     weight_strides: Sequence[int],
     bias: torch.Tensor | None,
     shape: Sequence[int],
-    window: tuple[Sequence[int], Sequence[int], Sequence[int]],
+    window: _Window,
     channels: Sequence[int],
 ) -> _Plan:
     """Check the dtypes, and describe a call.
 
-    `weight_strides`: by channels of the result first. `window`: strides, padding and dilation. `channels`: of a group's
+    `weight_strides`: by channels of the result first. `window`: padding, strides and dilation. `channels`: of a group's
         input and of its result.
     The result is channels_last if one of the operands is, as torch expects of every convolution on mps.
     """
@@ -233,7 +219,7 @@ def _plan_of(
     formats = memory_format_of(source), memory_format_of(weight)
     memory_format = formats[1] if formats[0] is torch.contiguous_format else formats[0]
     result = torch.empty(shape, dtype=source.dtype, device="meta", memory_format=memory_format)
-    strides, padding, dilation = window
+    padding, strides, dilation = window
     ones, zeros = [1] * (_SPACE - len(strides)), [0] * (_SPACE - len(strides))  # for dimensions that are absent
     (_, results, *after), (_, _, *before), (_, _, *places) = shape, source.shape, weight.shape
     layout = [results, *ones, *after]

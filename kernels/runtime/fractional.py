@@ -146,10 +146,7 @@ def pool_backward(
     indices: torch.Tensor,
     grad_input: torch.Tensor,
 ) -> torch.Tensor:
-    """The backward `name`: the gradients of overlapping windows are added in float32.
-
-    `x`, `grad_input`: checked. Raises RuntimeError for a gradient or positions that do not match `x`.
-    """
+    """The backward `name`, sums in float32. Raises RuntimeError for a gradient or positions that do not match `x`."""
     sizes = planned(_gradient_sizes, (grad_output, x, indices), tuple(output_size), name)
     alert_not_deterministic(name)  # overlapping windows use atomic additions
     is_result = grad_input.dtype == torch.float32 and grad_input.is_contiguous()

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from .operands import scalar_type
-from .signatures import keep, kept
+from .signatures import keep, plans
 
 _OVERLAP = (
     "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
@@ -61,7 +61,7 @@ def _accepted(
     A call that resizes an output with elements is not cached, because the meta kernel warns of each.
     """
     key = _call_signature(overload, args, kwargs, outputs)
-    known: Sequence[tuple[torch.Size, tuple[int, ...]]] | None = kept(key)
+    known: Sequence[tuple[torch.Size, tuple[int, ...]]] | None = plans.get(key)
     if known is not None:
         return known
     shadows = {name: on_meta(output) for name, output in outputs.items()}
@@ -150,7 +150,7 @@ def contiguous_twin(output: torch.Tensor, dtype: torch.dtype | None = None) -> t
 def empty_results(overload: Any, args: Sequence[Any], device: torch.device, **kwargs: Any) -> list[torch.Tensor]:
     """Uninitialised results of a functional overload, with the shapes, strides and dtypes of its meta kernel."""
     key = _call_signature(overload, args, kwargs)
-    plan = kept(key)
+    plan = plans.get(key)
     if plan is None:
         results = overload(*map(on_meta, args), **{name: on_meta(value) for name, value in kwargs.items()})
         shadows = results if isinstance(results, tuple | list) else [results]

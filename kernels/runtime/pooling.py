@@ -38,11 +38,7 @@ def _window_volume(inputs: Sequence[int], outputs: Sequence[int]) -> int:
 
 
 class Windows(NamedTuple):
-    """The windows of adaptive pooling: outputs, all of them with the strides of a contiguous one, and `struct pool3d`.
-
-    Attributes:
-        volume: the number of inputs per window.
-    """
+    """The windows of adaptive pooling, a contiguous result, the number of inputs per window, and `struct pool3d`."""
 
     output_size: Sequence[int]
     shape: Sequence[int]

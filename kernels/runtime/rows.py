@@ -52,8 +52,8 @@ def launch_rows(
     """
     casts = int32_casts(arguments) if int32 else None
     if reports and shader.REPORTS_ERRORS:
-        errors = len(arguments)
-        kernel(*arguments, threads=(group, rows), group_size=(group, 1), arg_casts=casts, error_buf_idx=errors)
+        at = len(arguments)
+        kernel(*arguments, threads=(group, rows), group_size=(group, 1), arg_casts=casts, error_buf_idx=at)
     else:
         kernel(*arguments, threads=(group, rows), group_size=(group, 1), arg_casts=casts)
 

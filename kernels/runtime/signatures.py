@@ -9,7 +9,7 @@ import torch
 
 _MOST_PLANS = 4096
 _Plan = TypeVar("_Plan")
-_plans: dict[Any, Any] = {}
+plans: dict[Any, Any] = {}
 
 
 def planned(make: Callable[..., _Plan], tensors: Iterable[torch.Tensor | None], *numbers: Any) -> _Plan:
@@ -21,18 +21,13 @@ def planned(make: Callable[..., _Plan], tensors: Iterable[torch.Tensor | None], 
     """
     # The device is -1 unless it is a GPU, and one of the tensors of a call is there.
     signature = make, tuple([None if x is None else (x.dtype, x.shape, x.stride(), x.get_device()) for x in tensors])
-    plan: _Plan | None = _plans.get((signature, numbers))
+    plan: _Plan | None = plans.get((signature, numbers))
     return keep((signature, numbers), make(*tensors, *numbers)) if plan is None else plan
-
-
-def kept(signature: Any) -> Any:
-    """The plan of a signature, or None."""
-    return _plans.get(signature)
 
 
 def keep(signature: Any, plan: _Plan) -> _Plan:
     """Keep a plan, and return it."""
-    if len(_plans) >= _MOST_PLANS:
-        _plans.clear()
-    _plans[signature] = plan
+    if len(plans) >= _MOST_PLANS:
+        plans.clear()
+    plans[signature] = plan
     return plan

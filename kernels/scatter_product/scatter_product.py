@@ -59,9 +59,8 @@ def _plan(self: torch.Tensor, index: torch.Tensor, src: torch.Tensor, dim: int) 
     places = (*strides[:dim], 0, *strides[dim + 1 :])
     layout = layout_over(index.shape, (index.stride(), src.stride(), places))
     bounds = strides[dim], into.shape[dim]
-    if layout.fits_32_bits:
-        return _Plan(layout.packed, bounds, {4: "int32"}, "add_logarithms_32")
-    return _Plan(layout.packed, bounds, None, "add_logarithms_64")
+    bits, casts = (32, {4: "int32"}) if layout.fits_32_bits else (64, None)
+    return _Plan(layout.packed, bounds, casts, f"add_logarithms_{bits}")
 
 
 def scatter_product_(

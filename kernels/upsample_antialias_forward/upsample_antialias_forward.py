@@ -98,16 +98,11 @@ def _plan_of_fitting(
 
 
 def _plan(
-    source: torch.Tensor,
-    out: torch.Tensor,
-    output_size: Sequence[int],
-    align_corners: bool,
-    scales_h: float | None,
-    scales_w: float | None,
+    source: torch.Tensor, out: torch.Tensor, output_size: Sequence[int], align_corners: bool, *given: float | None
 ) -> _Plan:
     """The distances of windows, and the passes in turn; an axis that keeps its size is skipped, as on the CPU."""
     before, after, strides = source.shape, out.shape, source.stride()
-    scales = window_distances(before[2:], output_size, align_corners, (scales_h, scales_w))
+    scales = window_distances(before[2:], output_size, align_corners, given)
     axes, passes = [axis for axis in (_WIDTH, _HEIGHT) if before[axis] != after[axis]], []
     for axis in axes:
         target, between = out, None

@@ -49,7 +49,7 @@ def test_a_refusal_is_not_kept() -> None:
 
 def test_old_plans_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(signatures, "_MOST_PLANS", 2)
-    monkeypatch.setattr(signatures, "_plans", {})
+    monkeypatch.setattr(signatures, "plans", {})
     made, make = _counting()
     for number in (1, 2, 3, 1):
         planned(make, (torch.ones(2), None), number)
