@@ -61,9 +61,9 @@ def _accepted(
     A call that resizes an output with elements is not cached, because the meta kernel warns of each.
     """
     key = _call_signature(overload, args, kwargs, outputs)
-    known: Sequence[tuple[torch.Size, tuple[int, ...]]] | None = plans.get(key)
-    if known is not None:
-        return known
+    earlier: Sequence[tuple[torch.Size, tuple[int, ...]]] | None = plans.get(key)
+    if earlier is not None:
+        return earlier
     shadows = {name: on_meta(output) for name, output in outputs.items()}
     overload(*map(on_meta, args), **{name: on_meta(value) for name, value in kwargs.items()}, **shadows)
     plan = [(shadow.shape, shadow.stride()) for shadow in shadows.values()]

@@ -37,7 +37,7 @@ def _window_volume(inputs: Sequence[int], outputs: Sequence[int]) -> int:
     return volume
 
 
-class Windows(NamedTuple):
+class AdaptiveWindows(NamedTuple):
     """The windows of adaptive pooling, a contiguous result, the number of inputs per window, and `struct pool3d`."""
 
     output_size: Sequence[int]
@@ -47,17 +47,17 @@ class Windows(NamedTuple):
     geometry: list[int]
 
 
-def windows_of(x: torch.Tensor, output_size: Sequence[int], operator: str) -> Windows:
+def windows_of(x: torch.Tensor, output_size: Sequence[int], operator: str) -> AdaptiveWindows:
     """The windows of a checked input."""
     check_pooled(x, output_size, operator)
     inputs, shape = x.shape[-3:], (*x.shape[:-3], *output_size)
     strides = torch.empty(shape, device="meta").stride()
     volume = _window_volume(inputs, output_size) if 0 not in output_size else 0
-    return Windows(output_size, shape, strides, volume, geometry3d(x, inputs, output_size))
+    return AdaptiveWindows(output_size, shape, strides, volume, geometry3d(x, inputs, output_size))
 
 
 def launch_windows(
-    shader: Shader, name: str, outputs: Sequence[torch.Tensor], x: torch.Tensor, of_inputs: Windows
+    shader: Shader, name: str, outputs: Sequence[torch.Tensor], x: torch.Tensor, of_inputs: AdaptiveWindows
 ) -> None:
     """Run the forward `name` of adaptive pooling, with one thread per window, or one threadgroup per large window.
 

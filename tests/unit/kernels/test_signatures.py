@@ -30,7 +30,7 @@ def test_a_signature_is_planned_once() -> None:
     assert made == [0]
 
 
-def test_whatever_a_check_reads_is_in_the_signature() -> None:
+def test_a_signature_has_all_that_checks_read() -> None:
     made, make = _counting()
     x = torch.ones(2, 3)
     others = [x.half(), torch.ones(3, 2), torch.ones(3, 2).t(), torch.ones(2, 1).expand(2, 3)]
