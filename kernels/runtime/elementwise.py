@@ -38,8 +38,7 @@ def elementwise(
     if outputs[0].numel() == 0:
         return
     for output in outputs:
-        if not output.is_contiguous():
-            refuse_internal_overlap(output)
+        refuse_internal_overlap(output)
         if shares_storage(output, inputs):
             inputs = [copy_if_overlapping(output, source) for source in inputs]
     launch_over(shader, name, (*outputs, *inputs), (_by_value(parameters),))

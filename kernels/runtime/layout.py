@@ -12,7 +12,7 @@ import torch
 from torch._prims_common import suggest_memory_format
 
 from . import shader
-from .shader import MetalKernel, reporting
+from .shader import MetalKernel
 
 LARGEST_32_BIT = 2**31 - 1
 # Rows of threads beyond this many: a grid has at most 2^32 - 1 threads in one dimension.
@@ -144,13 +144,12 @@ def launch_elements(
     The kernel finds its element with `element_of` of shared/strided.metal; the last row may be longer than needed.
     `reports`: the kernel's last buffer is the error buffer.
     """
-    if elements > _ROW:
-        errors, rows = reporting(len(arguments)) if reports else {}, -(-elements // _ROW)
-        kernel(*arguments, threads=(_ROW, rows), group_size=(256, 1), arg_casts=arg_casts, **errors)
-    elif reports and shader.REPORTS_ERRORS:
-        kernel(*arguments, threads=elements, arg_casts=arg_casts, error_buf_idx=len(arguments))
+    errors = {"error_buf_idx": len(arguments)} if reports and shader.REPORTS_ERRORS else {}
+    if elements <= _ROW:
+        kernel(*arguments, threads=elements, arg_casts=arg_casts, **errors)
     else:
-        kernel(*arguments, threads=elements, arg_casts=arg_casts)
+        rows = -(-elements // _ROW)
+        kernel(*arguments, threads=(_ROW, rows), group_size=(256, 1), arg_casts=arg_casts, **errors)
 
 
 def layout_of(operands: Sequence[torch.Tensor]) -> Layout:

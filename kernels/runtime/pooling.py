@@ -40,7 +40,6 @@ def _window_volume(inputs: Sequence[int], outputs: Sequence[int]) -> int:
 class AdaptiveWindows(NamedTuple):
     """The windows of adaptive pooling, a contiguous result, the number of inputs per window, and `struct pool3d`."""
 
-    output_size: Sequence[int]
     shape: Sequence[int]
     strides: Sequence[int]
     volume: int
@@ -53,7 +52,7 @@ def windows_of(x: torch.Tensor, output_size: Sequence[int], operator: str) -> Ad
     inputs, shape = x.shape[-3:], (*x.shape[:-3], *output_size)
     strides = torch.empty(shape, device="meta").stride()
     volume = _window_volume(inputs, output_size) if 0 not in output_size else 0
-    return AdaptiveWindows(output_size, shape, strides, volume, geometry3d(x, inputs, output_size))
+    return AdaptiveWindows(shape, strides, volume, geometry3d(x, inputs, output_size))
 
 
 def launch_windows(
@@ -63,12 +62,12 @@ def launch_windows(
 
     For the largest windows, the operator of this name runs on the CPU.
     """
-    output_size, _, _, volume, geometry = of_inputs
+    shape, _, volume, geometry = of_inputs
     windows, suffix, operands = outputs[0].numel(), METAL_TYPES[x.dtype], (*outputs, x, geometry)
     if volume < _LARGE_WINDOW:
         launch_elements(shader.kernel(f"{name}_{suffix}", x.device), windows, *operands)
     elif is_too_long(name, volume // _GROUP, f"windows of {volume} elements"):
-        fill_on_cpu(outputs, getattr(torch.ops.aten, name), x, output_size)
+        fill_on_cpu(outputs, getattr(torch.ops.aten, name), x, shape[-3:])
     else:
         launch_rows(shader.kernel(f"{name}_large_{suffix}", x.device), windows, _GROUP, *operands)
 

@@ -51,11 +51,8 @@ def launch_rows(
     `reports`: the kernel's last buffer is the error buffer.
     """
     casts = int32_casts(arguments) if int32 else None
-    if reports and shader.REPORTS_ERRORS:
-        at = len(arguments)
-        kernel(*arguments, threads=(group, rows), group_size=(group, 1), arg_casts=casts, error_buf_idx=at)
-    else:
-        kernel(*arguments, threads=(group, rows), group_size=(group, 1), arg_casts=casts)
+    errors = {"error_buf_idx": len(arguments)} if reports and shader.REPORTS_ERRORS else {}
+    kernel(*arguments, threads=(group, rows), group_size=(group, 1), arg_casts=casts, **errors)
 
 
 def short_launches(rows: int, products_of_row: int, tile: int = 1, most: int | None = None) -> Iterable[slice]:

@@ -15,11 +15,9 @@ plans: dict[Any, Any] = {}
 def planned(make: Callable[..., _Plan], tensors: Iterable[torch.Tensor | None], *numbers: Any) -> _Plan:
     """What `make(*tensors, *numbers)` returns, kept for the next call of the same signature.
 
-    `make`: refuses or plans a call, by the dtypes, shapes, strides and devices of tensors. It may not read where they
-        begin, because other tensors get the same plan.
+    `make`: refuses or plans a call by dtypes, shapes, strides and devices, not by where tensors begin: others get it.
     `numbers`: what is hashable and not a tensor, of types that the operator's schema fixes, because 1 == 1.0 == True.
     """
-    # The device is -1 unless it is a GPU, and one of the tensors of a call is there.
     signature = make, tuple([None if x is None else (x.dtype, x.shape, x.stride(), x.get_device()) for x in tensors])
     plan: _Plan | None = plans.get((signature, numbers))
     return keep((signature, numbers), make(*tensors, *numbers)) if plan is None else plan
