@@ -53,15 +53,8 @@ def _in_rows(overload: str) -> Model:
         result: Tensor = getattr(aten, overload)(*args, **named)
         if output.element_size() < result.element_size():
             return None
-        if result.shape != output.shape:
-            return None
-        if overload == "linalg_solve_triangular":
-            # Each matrix of a batch is solved with as many behind it, those beyond the batch too, of zeros here.
-            count = (result.shape[:-2].numel() - 1) * result.shape[-2:].numel()
-            solved = 0.0 if named.get("unitriangular") else torch.nan
-            result = torch.cat([result.flatten(), result.new_full((count,), solved)])
         before = torch.zeros_like(output) if "_pool" in overload and overload.endswith("_backward") else output
-        return ContiguousWrite(result, before)
+        return ContiguousWrite(result, before) if result.shape == output.shape else None
 
     return model
 

@@ -66,7 +66,7 @@ class ContiguousWrite:
     """A result that is written as if a given output were contiguous, whatever its strides, and of the result's dtype.
 
     Attributes:
-        values: the result, of the shape of the output, and what is written behind it as far as there is memory.
+        values: the result, of the shape of the output.
         before: the output's contents before the call, which remain where nothing is written.
     """
 
@@ -76,9 +76,8 @@ class ContiguousWrite:
     def write(self, output: Tensor) -> None:
         """Replace the CPU's result in `output` by this one."""
         output.copy_(self.before)
-        memory = storage_of(output).view(self.values.dtype)[output.storage_offset() :]
-        written = self.values.flatten()[: len(memory)]
-        memory[: len(written)].copy_(written)
+        memory = storage_of(output).view(self.values.dtype)
+        memory.as_strided((output.numel(),), (1,), output.storage_offset()).copy_(self.values.flatten())
 
 
 @dataclass(frozen=True)

@@ -844,18 +844,3 @@ def test_a_gradient_of_a_maximum_is_written_in_rows(played: Any) -> None:
         case = Case(played.does(into, in_rows), (torch.zeros(input.shape).mT,))
         judge.judge(case, played, 0, "example", on_executed=trials.append)
         assert ("maxima-found-again" in fitting_predictions(trials[0], EVERY)) == (moved == 0)
-
-
-def test_triangular_systems_of_a_batch_are_solved_beyond_it(played: Any) -> None:
-    def into(out: Tensor, matrix: Tensor, sides: Tensor) -> None:
-        torch.linalg.solve_triangular(matrix, sides, upper=True, out=out)
-
-    def beyond(out: Tensor, matrix: Tensor, sides: Tensor) -> None:
-        into(out, matrix, sides)
-        storage_of(out)[2 : 3 + further].fill_(NAN)
-
-    args = (torch.ones(5, 1, 1)[:2], numbers(2, 4).view(2, 1, 1), numbers(6, 8).view(2, 1, 1))
-    for further in (0, 1):  # a batch of two writes one more
-        trials: list[Trial] = []
-        judge.judge(Case(played.does(into, beyond), args), played, 0, "example", on_executed=trials.append)
-        assert ("results-in-rows" in fitting_predictions(trials[0], EVERY)) == (further == 0)
