@@ -195,10 +195,9 @@ static constexpr NSUInteger kWholeBatch = NSUIntegerMax;
                solutionMatrix:(MPSMatrix*)solutionMatrix {
   const RunGuard guard;
   const auto start = self.batchStart;
-  // In place, torch encodes one solve for each matrix of a batch, and describes each as a whole batch; its tests on Macs
-  // pass. So such a call solves one matrix.
-  const bool in_place = rightHandSideMatrix->tensor_.data_ptr() == solutionMatrix->tensor_.data_ptr();
-  const auto asked = in_place ? std::min<NSUInteger>(self.batchSize, 1) : self.batchSize;
+  // torch encodes one solve for each matrix of a batch, and describes each as a whole batch from there on. Its tests on
+  // Macs pass, in place too. So a call solves one matrix, unless it asks for more.
+  const auto asked = self.batchSize == kWholeBatch ? 1 : self.batchSize;
   const auto size = batch_size(asked, start, {sourceMatrix, rightHandSideMatrix, solutionMatrix});
   const Tensor matrix = batch_of(sourceMatrix, start, size);
   const Tensor a = transpose_ ? matrix.mT() : matrix, b = batch_of(rightHandSideMatrix, start, size) * alpha_;
