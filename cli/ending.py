@@ -38,7 +38,7 @@ class Commands(TyperGroup):
         command: Any = self
         for word in words:
             command = getattr(command, "commands", {}).get(word, command)
-        return any(option in parameter.opts and parameter.is_flag for parameter in command.params)
+        return any(option in (*p.opts, *p.secondary_opts) and p.is_flag for p in command.params)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""

@@ -86,7 +86,7 @@ class Comparison:
     def backward(self, actual: Execution, expected: Execution) -> DifferenceOrError:
         """Compare gradients, and the side effects of computing them."""
         largest = 0.0
-        # Its factors may agree, as far as they are determined.
+        # Gradients beyond the rank may differ even where the factors agree.
         if "qr" in self._case.entry and is_another_factorization(self._case, actual.outputs, expected.outputs):
             self._note(BEYOND_RANK)
         for position, (mine, cpus) in enumerate(zip(actual.gradients, expected.gradients, strict=True)):

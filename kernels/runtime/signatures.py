@@ -15,8 +15,8 @@ plans: dict[Any, Any] = {}
 def planned(make: Callable[..., _Plan], tensors: Iterable[torch.Tensor | None], *numbers: Any) -> _Plan:
     """What `make(*tensors, *numbers)` returns, kept for the next call of the same signature.
 
-    `make`: refuses or plans a call by dtypes, shapes, strides and devices, not by where tensors begin: others get it.
-    `numbers`: what is hashable and not a tensor, of types that the operator's schema fixes, because 1 == 1.0 == True.
+    `make`: checks and plans by dtypes, shapes, strides and devices alone: calls at other offsets get its plan.
+    `numbers`: hashable arguments other than tensors, of types that the operator's schema fixes: 1 == 1.0 == True.
     """
     signature = make, tuple([None if x is None else (x.dtype, x.shape, x.stride(), x.get_device()) for x in tensors])
     plan: _Plan | None = plans.get((signature, numbers))
