@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shlex
 import shutil
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -57,7 +58,8 @@ def self_test(
     try:
         done = run(options, folder, say)
     except KeyboardInterrupt:
-        say(f"stopped; go on with: mpsmith self-test --faults {faults} --seed {chosen}")
+        same = "".join(f" --classes {shlex.quote(name)}" for name in options.classes)
+        say(f"stopped; continue with: mpsmith self-test --faults {faults} --seed {chosen}{same}")
         raise typer.Exit(130) from None
     shutil.rmtree(folder)
     if as_json:

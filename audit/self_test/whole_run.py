@@ -7,12 +7,14 @@ positives.
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...simulator.device.faults.fault import Fault
 from ...simulator.opening import DeviceKind
 from ..cases.sources.known_wrong import SOURCE as KNOWN_WRONG
 from ..findings.audited_surface import audited_surface
@@ -27,7 +29,7 @@ from ..store.records import Run
 from ..store.store import Store
 from .findings import CaseName, FaultFinding, finding_of, line, new_failures
 from .generator_process import generated
-from .planted import PlantedFault
+from .planted import PlantedFault, Trigger
 from .reach import reach_of
 from .rounds import Round, rounds_of
 
@@ -108,7 +110,7 @@ def self_test(options: SelfTestOptions, folder: Path, say: Callable[[str], None]
 
     Args:
         options: the options of the self-test.
-        folder: the folder of the rounds' stores; a finished round is not run again.
+        folder: the folder of the faults and the rounds' stores; what is finished is not done again.
         say: receives lines of progress.
 
     Raises:
@@ -116,7 +118,7 @@ def self_test(options: SelfTestOptions, folder: Path, say: Callable[[str], None]
     """
     start = time.monotonic()
     reach = reach_of(options.workers, say)
-    planted = generated(options.faults, options.seed, options.classes, say)
+    planted = faults_of(options, folder, say)
     rounds = rounds_of(planted, reach)
     everything = tuple(sorted({name for fault_round in rounds for name in fault_round.audited}))
     say(f"self-test: {len(planted)} faults in {len(rounds)} rounds, after a clean run over {len(everything)} entries")
@@ -141,6 +143,27 @@ def self_test(options: SelfTestOptions, folder: Path, say: Callable[[str], None]
         len(rounds),
         time.monotonic() - start,
     )
+
+
+def faults_of(options: SelfTestOptions, folder: Path, say: Callable[[str], None]) -> list[PlantedFault]:
+    """The faults to inject. They are kept in the folder, since their generation takes minutes.
+
+    Raises MpsmithError as `generated` does.
+    """
+    path = folder / "faults.json"
+    try:
+        return [
+            PlantedFault(number, class_name, Fault.parse(fault), Trigger(call, scenario))
+            for number, class_name, fault, call, scenario in json.loads(path.read_text())
+        ]
+    except (OSError, ValueError):
+        pass  # none are kept, or the process was killed while it wrote
+    planted = generated(options.faults, options.seed, options.classes, say)
+    rows = [
+        (made.number, made.class_name, str(made.fault), made.trigger.call, made.trigger.scenario) for made in planted
+    ]
+    path.write_text(json.dumps(rows))
+    return planted
 
 
 def _in_words(findings: Sequence[FaultFinding]) -> str:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from mpsmith.audit.findings.results import FaultyOverload
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
+from mpsmith.audit.self_test import whole_run
 from mpsmith.audit.self_test.findings import FaultFinding, finding_of, new_failures
 from mpsmith.audit.self_test.planted import PlantedFault, Trigger, packet_of
 from mpsmith.audit.self_test.reach import CALLERS, Reach
 from mpsmith.audit.self_test.rounds import LARGEST_ROUND, rounds_of
-from mpsmith.audit.self_test.whole_run import MAX_MISATTRIBUTED, MIN_RECALL, SelfTest, SelfTestOptions
+from mpsmith.audit.self_test.whole_run import MAX_MISATTRIBUTED, MIN_RECALL, SelfTest, SelfTestOptions, faults_of
 from mpsmith.audit.store.records import StoredCase
 from mpsmith.cli.printing import print_json
 from mpsmith.cli.self_test import _as_json, _as_text
@@ -54,6 +57,20 @@ WRONG = stored("exp", CaseVerdict.WRONG)
 )
 def test_found_misattributed_and_missed(failing: list[StoredCase], blamed: list[FaultyOverload], expected: str) -> None:
     assert finding_of(EXP, ("exp",), failing, blamed).result == expected
+
+
+def test_a_continued_self_test_does_not_generate_its_faults_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = [EXP, planted("aten::add.out: scaled(1.5, None) when dtype(self, float32) and offset(other)", number=3)]
+    runs: list[int] = []
+    monkeypatch.setattr(whole_run, "generated", lambda count, *others: runs.append(count) or made)
+    options = SelfTestOptions(2, seed=5)
+    assert faults_of(options, tmp_path, print) == faults_of(options, tmp_path, print) == made
+    assert runs == [2]
+    (tmp_path / "faults.json").write_text("[[0, ")  # killed while it wrote
+    assert faults_of(options, tmp_path, print) == made
+    assert runs == [2, 2]
 
 
 def test_counts_blame_by_cases_of_the_faults_entries() -> None:
