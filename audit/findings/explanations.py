@@ -168,7 +168,8 @@ class Explainer:
             return False
         if rule.arguments and not any(re.search(rule.arguments, text) for text in (case.inputs, case.fault_inputs)):
             return False
-        if rule.shipped and not case.kernels:
+        unrecorded = not also_kernels and case.grade is Grade.HOST_CODE
+        if rule.shipped and not case.kernels and not unrecorded:
             return False
         if also_kernels and rule.kernels and not any(_matches(kernel, rule.kernels) for kernel in case.kernels):
             return False

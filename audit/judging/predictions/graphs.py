@@ -120,6 +120,15 @@ def asinh(ulp: Ulp, input: Tensor) -> Tensor | None:
     return ulp(ulp(input + _off_by_magnitude(ulp, ulp(ulp(input * input, 2.0) + 1).sqrt())).log())
 
 
+def sgn(ulp: Ulp, input: Tensor) -> Tensor | None:
+    """z by the root of the sum of its parts' squares, which overflow or vanish; zero where the root is zero."""
+    if not input.is_complex():
+        return None
+    parts = torch.view_as_real(input)
+    size = ulp(ulp(parts.square()).sum(-1, keepdim=True).sqrt())
+    return torch.view_as_complex(torch.where(size == 0, 0, parts / size))
+
+
 def tanh(ulp: Ulp, input: Tensor) -> Tensor | None:
     """The complex kernel is off by a few ULP of the magnitude, which second derivatives show."""
     return _off_by_magnitude(ulp, torch.tanh(input)) if input.is_complex() else None
@@ -330,6 +339,7 @@ GRAPHS = (
     ),
     Prediction("log-sigmoid-without-its-buffer", {"aten::log_sigmoid_backward": log_sigmoid_backward}),
     Prediction("area-functions-as-logarithms", {"aten::asinh": asinh, "aten::atanh": atanh}),
+    Prediction("complex-signs-by-squares", {"aten::sgn": sgn}),
     Prediction(
         "thresholds-replace-nan", {"aten::threshold": threshold, "aten::threshold_backward": threshold_backward}
     ),

@@ -166,6 +166,18 @@ def test_models_that_give_a_case_together_need_a_rule_each() -> None:
     assert Explainer(SURFACE, simulated=True, rules=(MODELLED, second)).rule_for(either) is MODELLED
 
 
+@pytest.mark.parametrize(("grade", "explained"), [(Grade.HOST_CODE, True), (Grade.DISPATCH_ONLY, False)])
+def test_a_rule_about_kernels_helps_where_host_code_ran_a_graph_and_the_gradient_is_wrong_too(
+    grade: Grade, explained: bool
+) -> None:
+    of_kernels = replace(MODELLED, name="second", prediction="another-model", shipped=("2.13.*",), kernels=("sqrt_*",))
+    stored = replace(matching(fits={"a-model+another-model": 0.0}), grade=grade)
+    explainer = Explainer(SURFACE, simulated=True, shipped="2.13.0", rules=(MODELLED, of_kernels))
+    assert explainer.rule_for(stored) is (MODELLED if explained else None)
+    alone = replace(stored, predictions={"another-model": 0.0})
+    assert explainer.rule_for(alone) is None
+
+
 NO_KERNEL = next(rule for rule in all_rules() if rule.name == "no-kernel")
 
 

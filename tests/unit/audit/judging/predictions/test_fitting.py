@@ -279,6 +279,7 @@ SHOWN: dict[str, Shown] = {
         ATEN.log_sigmoid_backward, (numbers(1, 2, 3), numbers(1, -2, 3), numbers(0.5, 0.6, 0.7))
     ),
     "area-functions-as-logarithms": Shown(torch.asinh, (torch.tensor([-9.8 - 6.8j, -90 + 1j]),)),
+    "complex-signs-by-squares": Shown(torch.sgn, (torch.tensor([1e30 + 1e30j, 1e-30, 3 + 4j]),)),
     "thresholds-replace-nan": Shown(torch.threshold, (numbers(1, NAN, -3), 0.5, 7)),
     "prelu-as-a-sum": Shown(torch.prelu, (numbers(1, -1, 2), numbers(INF))),
     "index-beside-nan": Shown(lambda x: tuple(torch.max(x, 1)), (torch.tensor([[1, NAN, 2], [3, 2, 1]]),)),
