@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._prims_common import suggest_memory_format
 
 from ...model.nested import leaves
 from ..arguments import storage_of
@@ -20,6 +21,7 @@ IN_ROWS = (
     *("index_select", "avg_pool2d", "avg_pool2d_backward", "avg_pool3d", "avg_pool3d_backward"),
     *("linalg_solve_triangular", "_standard_gamma_grad"),
 )
+AVERAGES_BACKWARD = ("avg_pool2d_backward", "_adaptive_avg_pool2d_backward")
 # The outputs of the overloads below, in the order of their results.
 OUTPUTS = ("output", "total_weight", "values", "out", "indices", "buffer")
 # Of the kernel of cholesky: matrices of more rows are factorized in blocks.
@@ -79,6 +81,24 @@ def _in_channels_last(overload: str) -> Model:
         result = ulp(getattr(aten, overload)(input, weight, None, *rest)[0])
         result = result if bias is None else result + bias.view(-1, 1, 1)
         return ContiguousWrite(result.to(input.dtype).movedim(1, -1), out), None, None
+
+    return model
+
+
+def _read_in_channels_last(overload: str) -> Model:
+    """Beside a channels_last input, the memory of the gradient is read as channels_last, whatever its strides."""
+
+    def model(ulp: Ulp, grad: Tensor, input: Tensor, *geometry: Any, **named: Any) -> Tensor | None:
+        if input.dim() < 4 or suggest_memory_format(input) is not torch.channels_last:
+            return None
+        if "_adaptive" in overload and grad.shape[-2] > input.shape[-2]:  # as an average of the gradient
+            return None
+        memory = storage_of(grad)[grad.storage_offset() :][: grad.numel()]
+        if grad.is_contiguous(memory_format=torch.channels_last) or len(memory) < grad.numel():
+            return None
+        batch, channels, *places = grad.shape
+        read = memory.view(batch, *places, channels).movedim(-1, 1)
+        return ulp(getattr(aten, overload)(read, input, *geometry, **named))
 
     return model
 
@@ -287,6 +307,10 @@ GIVEN_TENSORS = (
     Prediction("results-left-as-they-were", {f"aten::{name}": _kept(name) for name in KEEPING}),
     Prediction("results-in-rows", {f"aten::{name}": _in_rows(name) for name in IN_ROWS}),
     Prediction("results-in-channels-last", {f"aten::{name}": _in_channels_last(name) for name in BATCH_NORMS}),
+    Prediction(
+        "gradients-read-in-channels-last",
+        {f"aten::{name}": _read_in_channels_last(name) for name in AVERAGES_BACKWARD},
+    ),
     Prediction(
         "info-is-two",
         {

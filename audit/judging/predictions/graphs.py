@@ -13,6 +13,7 @@ from torch._prims_common import suggest_memory_format
 from .complex_functions import div
 from .prediction import Model, Prediction, ReplacedResult, Ulp
 
+aten = torch.ops.aten
 # In ULP of the largest element: any element may be off by it, one that is zero also.
 ULPS = 8
 # Graphs that resize by two factors, and how many arguments are before these.
@@ -22,7 +23,7 @@ RESIZED = {
     "upsample_bilinear2d_backward": 4,
 }
 # simulator/mpsgraph/limits.yaml has the reports of these limits.
-MATRICES, INNER, TILE = 65536, 32767, 16
+MATRICES, IMAGES, INNER, TILE = 65536, 65536, 32767, 16
 TRANSFORMS = frozenset({"aten::_fft_c2c", "aten::_fft_r2c", "aten::_fft_c2r"})
 _NORMS = {f"aten::native_{kind}_norm{suffix}" for kind in ("batch", "layer") for suffix in ("", "_backward")}
 _SOFTMAX = {f"aten::{name}{suffix}" for name in ("_softmax", "_log_softmax") for suffix in ("", "_backward_data")}
@@ -98,6 +99,27 @@ def product_of_long_rows(ulp: Ulp, *operands: Any, **factors: Any) -> Tensor | N
     return torch.full((), torch.nan, dtype=left.dtype)
 
 
+def gradient_over_images_left(ulp: Ulp, grad: Tensor, input: Tensor, weight: Tensor, *rest: Any) -> Any:
+    """The gradient of the weight over the first images alone, as many as are left of whole `IMAGES`."""
+    *geometry, wanted = rest
+    if len(input) < IMAGES or not wanted[1]:
+        return None
+    left = len(input) % IMAGES
+    over = ulp(aten.convolution_backward(grad[:left], input[:left], weight, *geometry, [False, True, False])[1])
+    return [over if place == 1 else None for place in range(3) if wanted[place]]
+
+
+def multiplied_by_zero(overload: str) -> Model:
+    """If beta is zero, the input counts as zero times itself, which is NaN where it is not finite."""
+
+    def model(ulp: Ulp, input: Tensor, left: Tensor, right: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Any:
+        if beta != 0 or bool(input.isfinite().all()):
+            return None
+        return getattr(aten, overload)(input, left, right, beta=0, alpha=alpha) + 0 * input
+
+    return model
+
+
 def linspace(ulp: Ulp, start: Any, end: Any, steps: int, *, dtype: Any = None, **options: Any) -> Tensor | None:
     """Steps between the ends as floats, truncated to integers; the CPU truncates both ends first."""
     if (dtype is not None and (dtype.is_floating_point or dtype.is_complex)) or steps < 2:
@@ -161,7 +183,7 @@ def hardtanh_backward(ulp: Ulp, grad: Tensor, input: Tensor, lower: Any, upper: 
 
 def constant_pad_nd(ulp: Ulp, input: Tensor, pad: list[int], value: Any = 0) -> Tensor | None:
     """For boolean tensors the padding value is truncated to an integer first."""
-    return torch.ops.aten.constant_pad_nd(input, pad, int(value)) if input.dtype is torch.bool else None
+    return aten.constant_pad_nd(input, pad, int(value)) if input.dtype is torch.bool else None
 
 
 def index_add(ulp: Ulp, input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor | None:
@@ -209,7 +231,7 @@ def _batch_norm(overload: str) -> Model:
             return None
         overflows = input.float().var(dims, correction=0, keepdim=True).to(input.dtype).isinf()
         left = torch.zeros(overflows.shape) if bias is None else bias.view(overflows.shape)
-        result = getattr(torch.ops.aten, overload)(input, weight, bias, *rest)[0]
+        result = getattr(aten, overload)(input, weight, bias, *rest)[0]
         return torch.where(overflows, left.to(input.dtype), result), None, None
 
     return model
@@ -223,7 +245,7 @@ def _without_variance(overload: str) -> Model:
         if dims is None or rest[-1]:
             return None
         flat = input.double().var(dims, correction=0, keepdim=True) == 0
-        result = getattr(torch.ops.aten, overload)(input, weight, bias, *rest)[0]
+        result = getattr(aten, overload)(input, weight, bias, *rest)[0]
         return torch.where(flat, torch.nan, result), None, None
 
     return model
@@ -276,7 +298,7 @@ def _median(*, of_numbers: bool) -> Model:
 
 def _of_32_bits(overload: str) -> Model:
     """int64 elements are truncated to 32 bits before they are compared. Outputs that were not requested are 0-dim."""
-    operator = getattr(torch.ops.aten, overload)
+    operator = getattr(aten, overload)
     names = [argument.name for argument in operator.default._schema.arguments]
 
     def model(ulp: Ulp, input: Tensor, *options: Any, **named: Any) -> Any:
@@ -297,7 +319,7 @@ def _resized_by_one_factor(overload: str, before: int) -> Model:
 
     def model(ulp: Ulp, *args: Any) -> Any:
         height, width = (*args[before:], None, None)[:2]
-        resize, is_half_given = getattr(torch.ops.aten, overload), (height is None) is not (width is None)
+        resize, is_half_given = getattr(aten, overload), (height is None) is not (width is None)
         return resize(*args[:before], 1.0 if width else None, width) if is_half_given else None
 
     return model
@@ -336,6 +358,10 @@ GRAPHS = (
     ),
     Prediction(
         "products-of-long-rows", {f"aten::{name}": product_of_long_rows for name in ("bmm", "baddbmm", "addbmm")}
+    ),
+    Prediction("gradients-over-images-left", {"aten::convolution_backward": gradient_over_images_left}),
+    Prediction(
+        "inputs-multiplied-by-zero", {f"aten::{name}": multiplied_by_zero(name) for name in ("baddbmm", "addbmm")}
     ),
     Prediction("log-sigmoid-without-its-buffer", {"aten::log_sigmoid_backward": log_sigmoid_backward}),
     Prediction("area-functions-as-logarithms", {"aten::asinh": asinh, "aten::atanh": atanh}),

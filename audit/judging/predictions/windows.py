@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .prediction import Model, Prediction, Ulp
+from .prediction import Model, Prediction, ReplacedResult, Ulp
 
 Pool = Callable[..., tuple[Tensor, Tensor]]
 MAX_POOL2D = torch.ops.aten.max_pool2d_with_indices
@@ -27,11 +27,17 @@ def adaptive_max_pool2d_of_graphs(ulp: Ulp, input: Tensor, output_size: Sequence
 
 def _in_windows_of_one_size(pool: Pool, input: Tensor, output_size: Sequence[int]) -> Any:
     sizes = [(size, wanted) for size, wanted in zip(input.shape[-2:], output_size, strict=True)]
+    is_larger = all(wanted >= size for size, wanted in sizes) and output_size[0] > input.shape[-2]
+    if is_larger:  # both are exchanged, and the result has fewer places than were asked for
+        sizes = [(wanted, size) for size, wanted in sizes]
     if any(wanted > size or wanted == 0 for size, wanted in sizes):
         return None
     steps = [size // wanted for size, wanted in sizes]
     windows = [size - (wanted - 1) * step for (size, wanted), step in zip(sizes, steps, strict=True)]
-    return pool(input, windows, steps)
+    if is_larger and any(window > size for window, size in zip(windows, input.shape[-2:], strict=True)):
+        return None  # refused
+    pooled = pool(input, windows, steps)
+    return tuple(map(ReplacedResult, pooled)) if is_larger else pooled
 
 
 def max_pool_by_greater_than(pool: Pool) -> Model:

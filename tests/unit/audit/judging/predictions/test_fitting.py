@@ -295,6 +295,10 @@ SHOWN: dict[str, Shown] = {
         )[0],
         (torch.arange(8.0).view(1, 2, 2, 2).contiguous(memory_format=torch.channels_last), torch.zeros(1, 2, 2, 2)),
     ),
+    "gradients-read-in-channels-last": Shown(
+        lambda *of: ATEN.avg_pool2d_backward(*of, [1, 1], [1, 1], [0, 0], False, True, None),
+        (torch.arange(8.0).view(1, 2, 2, 2), torch.ones(1, 2, 2, 2).contiguous(memory_format=torch.channels_last)),
+    ),
     "masks-of-the-gradients-shape": Shown(
         ATEN.native_dropout_backward, (numbers(1, 2, 3, 4).view(2, 2), torch.tensor([True, False]), 2.0)
     ),
@@ -384,6 +388,14 @@ SHOWN: dict[str, Shown] = {
     "first-system-alone": Shown(lambda *of: torch.linalg.solve(*of), (torch.eye(2).expand(3, 2, 2), numbers(3, 4))),
     "products-beyond-a-counter": Shown(
         torch.nn.functional.linear, (torch.arange(65537.0).view(-1, 1, 1), numbers(2).view(1, 1), numbers(7))
+    ),
+    "gradients-over-images-left": Shown(
+        lambda *of: ATEN.convolution_backward(*of, None, [1], [0], [1], False, [0], 1, [False, True, False])[1],
+        (torch.ones(65538, 1, 1), torch.ones(65538, 1, 1), torch.ones(1, 1, 1)),
+    ),
+    "inputs-multiplied-by-zero": Shown(
+        lambda *of: torch.baddbmm(*of, beta=0),
+        (numbers(NAN, 1).view(1, 1, 2), torch.ones(1, 1, 1), torch.ones(1, 1, 2)),
     ),
     "products-of-long-rows": Shown(torch.bmm, (torch.ones(1, 16, 32767), torch.ones(1, 32767, 16))),
     "first-of-a-storage": Shown(torch.mul, (numbers(1, 2), numbers(9, 3)[1])),
@@ -488,6 +500,25 @@ def test_adaptive_windows_of_a_graph_keep_nan(played: Any) -> None:
     judge.judge(case, played, 0, "example", on_executed=trials.append)
     fits = fitting_predictions(trials[0], EVERY)
     assert [name for name in fits if "windows" in name] == ["adaptive-windows-with-nan"]
+
+
+@pytest.mark.parametrize(("added", "fits"), [(0, True), (1, False)])
+def test_adaptive_windows_of_a_larger_result_leave_places_out(played: Any, added: float, fits: bool) -> None:
+    call = played.does(torch.nn.functional.adaptive_max_pool2d, lambda x, _: torch.max_pool2d(x, 2, 1) + added)
+    case = Case(call, (torch.arange(9.0).view(1, 1, 3, 3), (4, 4)), entry="nn.functional.adaptive_max_pool2d")
+    trials: list[Trial] = []
+    outcome = judge.judge(case, played, 0, "example", on_executed=trials.append)
+    assert outcome.message == "shape is [1, 1, 2, 2], not [1, 1, 4, 4]"
+    assert ("adaptive-windows-of-one-size" in fitting_predictions(trials[0], EVERY)) is fits
+
+
+def test_calls_inside_of_a_convolutions_gradient_are_not_looked_at() -> None:
+    """There are four for each image."""
+    weight = torch.ones(1, 1, 1, requires_grad=True)
+    with torch.backends.mkldnn.flags(enabled=False), Calls({}, Ulp()) as calls:
+        torch.autograd.grad(torch.conv1d(torch.ones(3, 1, 1), weight), weight, torch.ones(3, 1, 1))
+    assert "aten::convolution_backward" in calls.names
+    assert "aten::select" not in calls.names
 
 
 def test_memory_that_a_model_writes_around_a_view_is_compared(played: Any) -> None:
