@@ -43,17 +43,7 @@ def scaled_mm_out(
     out: torch.Tensor,
 ) -> torch.Tensor:
     """`_scaled_mm.out`: `scale_result` divides only 8-bit results, as on the CPU."""
-    given = (self, mat2, scale_a, scale_b, bias, scale_result)
-    plan = planned(_plan, given, out.dtype)
-    if out_dtype is not None and out_dtype != out.dtype:
-        raise ValueError("out_dtype must match output matrix type")
-    require_device(self, {"out": out}, "_scaled_mm")
-    if plan.kernel:
-        refuse_overlap(out, self, mat2, scale_a, scale_b)
-    resize_output(out, plan.shape)
-    if not out.is_contiguous():
-        refuse_internal_overlap(out)
-    return _multiply(plan, given, out)
+    return _multiply_into(out, (self, mat2, scale_a, scale_b, bias, scale_result), out_dtype)
 
 
 def scaled_mm(
@@ -67,10 +57,11 @@ def scaled_mm(
     use_fast_accum: bool = False,
 ) -> torch.Tensor:
     """`_scaled_mm`, a new tensor of `out_dtype`, if given."""
-    dtype = self.dtype if out_dtype is None else out_dtype
-    given = (self, mat2, scale_a, scale_b, bias, scale_result)
-    plan = planned(_plan, given, dtype)
-    return _multiply(plan, given, torch.empty_strided(plan.shape, plan.strides, dtype=dtype, device=self.device))
+    return _product((self, mat2, scale_a, scale_b, bias, scale_result), out_dtype)
+
+
+# Recipes of both operands, whether a scale is swizzled, and the dimensions of the inner size; None in `_scaled_mm`.
+_Recipes = tuple[tuple[int, ...], tuple[int, ...], bool, tuple[int, ...]] | None
 
 
 class _Plan(NamedTuple):
@@ -78,62 +69,99 @@ class _Plan(NamedTuple):
 
     Attributes:
         kernel: its name; empty for results of a dtype that the CPU casts sums to.
-        shape, strides: of a new result.
-        switches: whether there are scales by row and by column, a bias, and a scale of the result.
+        shape, strides: of the result.
+        is_ready: whether the given output has this shape; if not, the strides are those of a new result.
+        layout: the numbers of the kernel behind the sizes of the result. The last four are whether there are scales by
+            row and by column, a bias, and a scale of the result.
     """
 
     kernel: str
     shape: tuple[int, int]
-    strides: tuple[int, int]
-    switches: list[int]
+    strides: tuple[int, ...]
+    is_ready: bool
+    layout: list[int]
 
 
 def _plan(
     left: torch.Tensor,
     right: torch.Tensor,
-    scale_a: torch.Tensor,
-    scale_b: torch.Tensor,
+    scale_a: Any,
+    scale_b: Any,
     bias: torch.Tensor | None,
     scale_result: torch.Tensor | None,
-    dtype: torch.dtype,
+    out: torch.Tensor | None,
+    *numbers: Any,
 ) -> _Plan:
-    """The plan for a result of this dtype. Raises what the CPU raises."""
+    """The plan for a result of this dtype by these recipes, `numbers`. Raises what the CPU raises.
+
+    `scale_a`, `scale_b`: tensors; None where a list of scales has not exactly one.
+    """
+    dtype, recipes = numbers
+    if recipes is not None:
+        _check_recipes(left, right, scale_a, scale_b, bias, recipes)
     _check_operands(left, right, bias)
     _check_scales(left, right, scale_a, scale_b)
     given = {"mat2": right, "scale_a": scale_a, "scale_b": scale_b, "bias": bias, "scale_result": scale_result}
-    require_device(left, given, "_scaled_mm")
-    height, width = left.shape[0], right.shape[1]
-    shape, strides = (height, width), (max(width, 1), 1)
+    require_device(left, {**given, "out": out}, "_scaled_mm")
+    shape = left.shape[0], right.shape[1]
+    strides: tuple[int, ...] = (max(shape[1], 1), 1)
+    is_ready = out is not None and out.shape == shape
+    if out is not None and is_ready:
+        refuse_internal_overlap(out)
+        strides = out.stride()
     if not (dtype in _RESULTS or dtype in _FORMATS):
-        return _Plan("", shape, strides, [])
+        return _Plan("", shape, strides, is_ready, [])
     formats = _FORMATS[left.dtype], _FORMATS[right.dtype]
     if dtype not in _RESULTS or (formats[0] != formats[1] and any(name.endswith("uz") for name in formats)):
         dtypes = f"{left.dtype} and {right.dtype} into {dtype}"
         raise NotImplementedError(f"_scaled_mm is not implemented for {dtypes} on mps")
     divides = scale_result is not None and dtype in _FORMATS
     switches = [int(x) for x in (scale_a.numel() > 1, scale_b.numel() > 1, bias is not None, divides)]
-    return _Plan(f"scaled_mm_{formats[0]}_{formats[1]}_{_RESULTS[dtype]}", shape, strides, switches)
+    layout = [left.shape[1], *left.stride(), *right.stride(), *strides, *switches]
+    return _Plan(f"scaled_mm_{formats[0]}_{formats[1]}_{_RESULTS[dtype]}", shape, strides, is_ready, layout)
+
+
+def _product(given: Sequence[Any], out_dtype: torch.dtype | None, recipes: _Recipes = None) -> torch.Tensor:
+    """A new result. `given`: the tensors of `_scaled_mm`, None for those that are not given."""
+    dtype = given[0].dtype if out_dtype is None else out_dtype
+    plan = planned(_plan, (*given, None), dtype, recipes)
+    out = torch.empty_strided(plan.shape, plan.strides, dtype=dtype, device=given[0].device)
+    return _multiply(plan, given, out)
+
+
+def _multiply_into(
+    out: torch.Tensor, given: Sequence[Any], out_dtype: torch.dtype | None, recipes: _Recipes = None
+) -> torch.Tensor:
+    """The result in `out`, which is checked and resized."""
+    plan = planned(_plan, (*given, out), out.dtype, recipes)
+    if out_dtype is not None and out_dtype != out.dtype:
+        raise ValueError("out_dtype must match output matrix type")
+    if plan.kernel:
+        refuse_overlap(out, *given[:4])
+    if not plan.is_ready:
+        resize_output(out, plan.shape)
+        plan = planned(_plan, (*given, out), out.dtype, recipes)
+    return _multiply(plan, given, out)
 
 
 def _multiply(plan: _Plan, given: Sequence[Any], out: torch.Tensor) -> torch.Tensor:
-    """Write the product to `out`, which is checked and of its shape. `given`: as in the plan."""
-    name, (height, width), _, switches = plan
+    """Write the product to `out`, which is checked and of its shape."""
+    name, (height, width), _, _, layout = plan
     left, right, scale_a, scale_b, bias, scale_result = given
     if not name:
         return out.copy_(scaled_mm(left, right, scale_a, scale_b, bias, scale_result, torch.float32))
     if height and width:
-        layout = [left.shape[1], *left.stride(), *right.stride(), *out.stride(), *switches]
         # Metal has no 8-bit floats: kernels read bytes.
         left, right = left.view(torch.uint8), right.view(torch.uint8)
         result = out.view(torch.uint8) if out.dtype in _FORMATS else out
         # Another number is passed where there is none: making one is a launch.
         addends = scale_b if bias is None else _as_float_vector(bias)
-        divisor = scale_result.to(torch.float32) if switches[3] else scale_b
+        divisor = scale_result.to(torch.float32) if layout[-1] else scale_b
         kernel = _shader.kernel(name, out.device)
         of_rows, scales = scale_a.contiguous(), (scale_b.contiguous(), addends.contiguous(), divisor)
         for part in short_launches(height, right.numel(), _TILE):
             rows = part.stop - part.start
-            first_scale = rows_in(part, of_rows)[0] if switches[0] else of_rows
+            first_scale = rows_in(part, of_rows)[0] if layout[-4] else of_rows
             operands = (*rows_in(part, result, left), right, first_scale, *scales, [rows, width, *layout])
             threads = (-(-width // _TILE) * _SIDE, -(-rows // _TILE) * _SIDE)
             kernel(*operands, threads=threads, group_size=(_SIDE, _SIDE))
@@ -157,8 +185,9 @@ def scaled_mm_v2_out(
     out: torch.Tensor,
 ) -> torch.Tensor:
     """`_scaled_mm_v2.out` with the recipes of the CPU: one scale, or one for each row and column."""
-    _check_recipes(self, mat2, (scale_a, recipe_a, swizzle_a), (scale_b, recipe_b, swizzle_b), bias, contraction_dim)
-    return scaled_mm_out(self, mat2, scale_a[0], scale_b[0], bias, None, out_dtype, out=out)
+    recipes = tuple(recipe_a), tuple(recipe_b), any(swizzle_a) or any(swizzle_b), tuple(contraction_dim)
+    given = (self, mat2, _only(scale_a), _only(scale_b), bias, None)
+    return _multiply_into(out, given, out_dtype, recipes)
 
 
 def scaled_mm_v2(
@@ -176,32 +205,33 @@ def scaled_mm_v2(
     use_fast_accum: bool = False,
 ) -> torch.Tensor:
     """`_scaled_mm_v2`, a new tensor."""
-    _check_recipes(self, mat2, (scale_a, recipe_a, swizzle_a), (scale_b, recipe_b, swizzle_b), bias, contraction_dim)
-    return scaled_mm(self, mat2, scale_a[0], scale_b[0], bias, None, out_dtype)
+    recipes = tuple(recipe_a), tuple(recipe_b), any(swizzle_a) or any(swizzle_b), tuple(contraction_dim)
+    return _product((self, mat2, _only(scale_a), _only(scale_b), bias, None), out_dtype, recipes)
 
 
-_Scaling = tuple[Sequence[torch.Tensor], Sequence[int], Sequence[int]]
+def _only(scales: Sequence[torch.Tensor]) -> torch.Tensor | None:
+    """The scale, or None unless there is exactly one."""
+    return scales[0] if len(scales) == 1 else None
 
 
 def _check_recipes(
     left: torch.Tensor,
     right: torch.Tensor,
-    of_left: _Scaling,
-    of_right: _Scaling,
+    scale_a: torch.Tensor | None,
+    scale_b: torch.Tensor | None,
     bias: torch.Tensor | None,
-    contraction_dim: Sequence[int],
+    recipes: tuple[tuple[int, ...], tuple[int, ...], bool, tuple[int, ...]],
 ) -> None:
-    """Raise what the CPU raises. `of_left`, `of_right`: scales, recipes and swizzles."""
+    """Raise what the CPU raises."""
+    recipe_a, recipe_b, is_swizzled, contraction_dim = recipes
     _check_contraction(left, right, contraction_dim)
-    (scale_a, recipe_a, swizzle_a), (scale_b, recipe_b, swizzle_b) = of_left, of_right
-    if any(swizzle_a) or any(swizzle_b):
+    if is_swizzled:
         raise ValueError("MPS does not support swizzle.")
-    singles = len(scale_a) == len(scale_b) == len(recipe_a) == len(recipe_b) == 1
-    if not singles or recipe_a[0] != recipe_b[0] or recipe_a[0] not in (_TENSORWISE, _ROWWISE):
+    if scale_a is None or scale_b is None or recipe_a != recipe_b or recipe_a not in ((_TENSORWISE,), (_ROWWISE,)):
         raise _invalid_scaling()
     if bias is not None and right.dim() == 2 and bias.numel() != right.shape[1]:
         raise ValueError(f"Bias must be size {right.shape[1]} but got {bias.numel()}")
-    if recipe_a[0] == _TENSORWISE and (scale_a[0].numel() > 1 or scale_b[0].numel() > 1):
+    if recipe_a == (_TENSORWISE,) and (scale_a.numel() > 1 or scale_b.numel() > 1):
         raise _invalid_scaling()
 
 
