@@ -22,22 +22,23 @@ template <typename C> struct gate {
 };
 
 // The unit is a * open(b); its derivative by b is a * open * shut, which is glu * shut.
+// `distances`: how far the gates of x and dx stand behind their linear parts.
 template <typename T, typename C, typename I>
 kernel void glu_jvp(
     device T* out [[buffer(0)]],
     device const T* glu [[buffer(1)]],
-    device const T* b [[buffer(2)]],
-    device const T* da [[buffer(3)]],
-    device const T* db [[buffer(4)]],
+    device const T* x [[buffer(2)]],
+    device const T* dx [[buffer(3)]],
+    constant long* distances [[buffer(4)]],
     constant I* layout [[buffer(5)]],
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
   const I element = element_of<I>(position, grid);
   if (element < layout[0]) {
-    const offsets<5, I> o(layout, element);
-    const gate<C> g = gate<C>::at(C(b[o.at[2]]));
-    const C through_gate = times(times(C(glu[o.at[1]]), g.shut), C(db[o.at[4]]));
-    out[o.at[0]] = T(times(C(da[o.at[3]]), g.open) + through_gate);
+    const offsets<4, I> o(layout, element);
+    const C b = C(x[o.at[2] + distances[0]]), da = C(dx[o.at[3]]), db = C(dx[o.at[3] + distances[1]]);
+    const gate<C> g = gate<C>::at(b);
+    out[o.at[0]] = T(times(da, g.open) + times(times(C(glu[o.at[1]]), g.shut), db));
   }
 }
 
@@ -47,18 +48,19 @@ template <typename T, typename I>
 kernel void glu_jvp_wide(
     device T* out [[buffer(0)]],
     device const T* glu [[buffer(1)]],
-    device const T* b [[buffer(2)]],
-    device const T* da [[buffer(3)]],
-    device const T* db [[buffer(4)]],
+    device const T* x [[buffer(2)]],
+    device const T* dx [[buffer(3)]],
+    constant long* distances [[buffer(4)]],
     constant I* layout [[buffer(5)]],
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
   constexpr uint W = lane_count<T>;
   const I element = element_of<I>(position, grid);
   if (element < layout[0]) {
-    const offsets<5, I> o(layout, element);
-    const auto unit = lanes<T, W>::load(glu + W * o.at[1]), gates = lanes<T, W>::load(b + W * o.at[2]);
-    const auto linear = lanes<T, W>::load(da + W * o.at[3]), moved = lanes<T, W>::load(db + W * o.at[4]);
+    const offsets<4, I> o(layout, element);
+    device const T* tangent = dx + W * o.at[3];
+    const auto unit = lanes<T, W>::load(glu + W * o.at[1]), gates = lanes<T, W>::load(x + distances[0] + W * o.at[2]);
+    const auto linear = lanes<T, W>::load(tangent), moved = lanes<T, W>::load(tangent + distances[1]);
     lanes<T, W> result;
     for (uint k = 0; k < W; ++k) {
       const gate<float> g = gate<float>::at(float(gates.value[k]));
@@ -70,45 +72,44 @@ kernel void glu_jvp_wide(
 }
 
 // The gradient of the linear part is grad * open, that of the gate is grad * open * a * shut.
+// `distances`: how far the gates of out, x and dx stand behind their linear parts.
 template <typename T, typename C, typename I>
 kernel void glu_backward_jvp(
-    device T* linear_out [[buffer(0)]],
-    device T* gate_out [[buffer(1)]],
-    device const T* linear_gradient [[buffer(2)]],
-    device const T* a [[buffer(3)]],
-    device const T* b [[buffer(4)]],
-    device const T* dgradient [[buffer(5)]],
-    device const T* da [[buffer(6)]],
-    device const T* db [[buffer(7)]],
-    constant I* layout [[buffer(8)]],
+    device T* out [[buffer(0)]],
+    device const T* linear_gradient [[buffer(1)]],
+    device const T* x [[buffer(2)]],
+    device const T* dgradient [[buffer(3)]],
+    device const T* dx [[buffer(4)]],
+    constant long* distances [[buffer(5)]],
+    constant I* layout [[buffer(6)]],
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
   const I element = element_of<I>(position, grid);
   if (element >= layout[0]) {
     return;
   }
-  const offsets<8, I> o(layout, element);
-  const gate<C> g = gate<C>::at(C(b[o.at[4]]));
-  const C x = C(a[o.at[3]]), dx = C(da[o.at[6]]), dgate = C(db[o.at[7]]);
-  const C gradient = C(linear_gradient[o.at[2]]);
-  const C moved = times(C(dgradient[o.at[5]]), g.open) + times(times(gradient, g.shut), dgate);
-  linear_out[o.at[0]] = T(moved);
+  const offsets<5, I> o(layout, element);
+  const C a = C(x[o.at[2]]), da = C(dx[o.at[4]]), dgate = C(dx[o.at[4] + distances[2]]);
+  const gate<C> g = gate<C>::at(C(x[o.at[2] + distances[1]]));
+  const C gradient = C(linear_gradient[o.at[1]]);
+  const C moved = times(C(dgradient[o.at[3]]), g.open) + times(times(gradient, g.shut), dgate);
+  out[o.at[0]] = T(moved);
   // What is shut comes first: numbers whose products would overflow are nothing then.
-  const C shut_x = times(x, g.shut), shut_dx = times(dx, g.shut);
-  gate_out[o.at[1]] =
-      T(times(moved, shut_x) + times(gradient, shut_dx) - times(times(gradient, shut_x), times(g.open, dgate)));
+  const C shut_a = times(a, g.shut), shut_da = times(da, g.shut);
+  out[o.at[0] + distances[0]] =
+      T(times(moved, shut_a) + times(gradient, shut_da) - times(times(gradient, shut_a), times(g.open, dgate)));
 }
 
 #define GLU_JVP(T, C, I, SUFFIX) \
   template [[host_name("glu_jvp" SUFFIX "_" #T)]] kernel void glu_jvp<T, C, I>( \
-      device T*, device const T*, device const T*, device const T*, device const T*, constant I*, uint2, uint2);
+      device T*, device const T*, device const T*, device const T*, constant long*, constant I*, uint2, uint2);
 #define GLU_JVP_WIDE(T, I, SUFFIX) \
   template [[host_name("glu_jvp_wide" SUFFIX "_" #T)]] kernel void glu_jvp_wide<T, I>( \
-      device T*, device const T*, device const T*, device const T*, device const T*, constant I*, uint2, uint2);
+      device T*, device const T*, device const T*, device const T*, constant long*, constant I*, uint2, uint2);
 #define GLU_BACKWARD_JVP(T, C, I, SUFFIX) \
   template [[host_name("glu_backward_jvp" SUFFIX "_" #T)]] kernel void glu_backward_jvp<T, C, I>( \
-      device T*, device T*, device const T*, device const T*, device const T*, device const T*, device const T*, \
-      device const T*, constant I*, uint2, uint2);
+      device T*, device const T*, device const T*, device const T*, device const T*, constant long*, constant I*, \
+      uint2, uint2);
 #define GLU(T, C) \
   GLU_JVP(T, C, uint, "") \
   GLU_JVP(T, C, ulong, "64") \

@@ -9,56 +9,58 @@ from typing import NamedTuple
 import torch
 
 from ..runtime.layout import Layout, broadcast, layout_over
-from ..runtime.operands import require_device, require_supported, wrap_dim
+from ..runtime.operands import FLOATING, require_device, require_supported, wrap_dim
 from ..runtime.shader import METAL_TYPES, Shader
 from ..runtime.signatures import planned
 
 _shader = Shader(__file__)
 _VECTOR_BYTES = 16
+_BACKWARD_DTYPES = FLOATING | {torch.complex64}
+
+
+class _Plan(NamedTuple):
+    """A launch for operands whose shapes fit.
+
+    Attributes:
+        shape: of the result.
+        distances: from the linear parts to the gates, in elements, of each operand that has both.
+        lanes: 0 where elements do not come in vectors.
+        wide, narrow: the kernels for vectors that are aligned, and for all else.
+    """
+
+    shape: tuple[int, ...]
+    distances: list[int]
+    lanes: int
+    wide: tuple[str, Layout]
+    narrow: tuple[str, Layout]
 
 
 def glu_jvp(glu: torch.Tensor, x: torch.Tensor, dx: torch.Tensor, dim: int) -> torch.Tensor:
     """`glu_jvp`: the tangent of `glu`, the unit of `x`, for the tangent `dx` of `x`."""
     plan = planned(_plan, (glu, x, dx), dim)
     if plan is None:
-        dim, shape = _wrapped(dim, x), tuple(glu.shape)
-        b, da, db = (_gate(x, shape, dim, False), _linear(dx, shape, dim, False), _gate(dx, shape, dim, False))
-        _check_dtypes(glu, x, dx)
-        shape = broadcast(shape, b.shape, da.shape)
-        out = glu.new_empty(shape)
-        _launch("glu_jvp", [out], [x.expand(shape) for x in (glu, b, da, db)], shape)
-        return out
-    place, tangent_place = int(x.storage_offset()), int(dx.storage_offset())
-    b = x.as_strided(plan.shape, x.stride(), place + plan.distances[0])
-    db = dx.as_strided(plan.shape, dx.stride(), tangent_place + plan.distances[1])
+        dim, part = _wrapped(dim, x), tuple(glu.shape)
+        halves, tangents = _halves(x, part, dim), _halves(dx, part, dim)
+        shape = broadcast(part, halves[0].shape, tangents[0].shape)
+        return glu_jvp(glu.expand(shape).contiguous(), _whole(halves, shape, dim), _whole(tangents, shape, dim), dim)
     out = torch.empty_like(glu)
     if out.numel():
-        are_aligned = plan.lanes and not (place | tangent_place | int(glu.storage_offset())) % plan.lanes
-        name, layout = plan.wide if are_aligned else plan.narrow
-        layout.launch(_shader.kernel(name, out.device), out, glu, b, dx, db)
+        places = int(x.storage_offset()) | int(dx.storage_offset()) | int(glu.storage_offset())
+        name, layout = plan.wide if plan.lanes and not places % plan.lanes else plan.narrow
+        layout.launch(_shader.kernel(name, out.device), out, glu, x, dx, plan.distances)
     return out
-
-
-class _Plan(NamedTuple):
-    """Where the gates begin behind `x` and `dx`, and the kernels; lanes are 0 where elements do not come in vectors."""
-
-    shape: tuple[int, ...]
-    distances: tuple[int, int]
-    lanes: int
-    wide: tuple[str, Layout]
-    narrow: tuple[str, Layout]
 
 
 def _plan(glu: torch.Tensor, x: torch.Tensor, dx: torch.Tensor, dim: int) -> _Plan | None:
     """The plan of a call whose shapes fit, after its checks; None if they may broadcast."""
+    _check_dtypes(glu, x, dx)
     dim, shape = _wrapped(dim, x), tuple(glu.shape)
     whole = _doubled(shape, dim)
     if x.shape != whole or dx.shape != whole:
         return None
-    _check_dtypes(glu, x, dx)
-    distances = shape[dim] * x.stride(dim), shape[dim] * dx.stride(dim)
+    distances = [shape[dim] * x.stride(dim), shape[dim] * dx.stride(dim)]
     out, lanes = torch.empty_like(glu, device="meta"), _VECTOR_BYTES // glu.element_size()
-    layout = layout_over(shape, tuple([y.stride() for y in (out, glu, x, dx, dx)]))
+    layout = layout_over(shape, tuple([y.stride() for y in (out, glu, x, dx)]))
     narrow = f"glu_jvp{_suffix(layout, glu.dtype)}", layout
     vectors = None if distances[0] % lanes or distances[1] % lanes else layout.in_vectors(lanes)
     if vectors is None:
@@ -87,34 +89,59 @@ def glu_backward_jvp(
     Only the linear half of `grad_x` is read, as on the CPU. Integers become floats. Bools in `x` and `dx`
     are refused.
     """
+    plan = planned(_plan_of_backward, (grad_x, grad_glu, x, dgrad_glu, dx), dim)
+    if plan is None:
+        return _backward_of_any(grad_x, grad_glu, x, dgrad_glu, dx, _wrapped(dim, x))
+    out = torch.empty(plan.shape, dtype=x.dtype, device=x.device)
+    if out.numel():
+        name, layout = plan.narrow
+        layout.launch(_shader.kernel(name, out.device), out, grad_x, x, dgrad_glu, dx, plan.distances)
+    return out
+
+
+def _plan_of_backward(
+    grad_x: torch.Tensor, grad_glu: torch.Tensor, x: torch.Tensor, dgrad_glu: torch.Tensor, dx: torch.Tensor, dim: int
+) -> _Plan | None:
+    """The plan of a call whose shapes and dtypes fit, after its checks; None if they may broadcast or be cast."""
     if torch.bool in (x.dtype, dx.dtype):
         raise RuntimeError(
             "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
             "use the `~` or `logical_not()` operator instead."
         )
     dim = _wrapped(dim, x)
-    shape: tuple[int, ...] = tuple([grad_glu.shape[d] if d == dim else size for d, size in enumerate(x.shape)])
-    whole = _doubled(shape, dim)
-    fits = x.shape == whole and grad_x.shape == whole and dx.shape == whole and dgrad_glu.shape == shape
-    a, b = _linear(x, shape, dim, fits), _gate(x, shape, dim, fits)
-    da, db = _linear(dx, shape, dim, fits), _gate(dx, shape, dim, fits)
-    linear = _linear(grad_x, shape, dim, fits)
     require_device(x, {"grad_x": grad_x, "grad_glu": grad_glu, "dgrad_glu": dgrad_glu, "dx": dx}, "glu_backward_jvp")
-    dtype = x.dtype
-    if not dtype == grad_x.dtype == dgrad_glu.dtype == dx.dtype:
-        dtype = functools.reduce(torch.promote_types, (grad_x.dtype, dgrad_glu.dtype, dx.dtype), dtype)
+    part, dtype = _part_of(grad_glu, x, dim), x.dtype
+    whole = _doubled(part, dim)
+    fits = x.shape == grad_x.shape == dx.shape == whole and dgrad_glu.shape == part
+    if not (fits and dtype == grad_x.dtype == dgrad_glu.dtype == dx.dtype and dtype in _BACKWARD_DTYPES):
+        return None
+    out = torch.empty(whole, device="meta")
+    layout = layout_over(part, tuple([y.stride() for y in (out, grad_x, x, dgrad_glu, dx)]))
+    distances = [part[dim] * y.stride(dim) for y in (out, x, dx)]
+    launch = f"glu_backward_jvp{_suffix(layout, dtype)}", layout
+    return _Plan(whole, distances, 0, launch, launch)
+
+
+def _backward_of_any(
+    grad_x: torch.Tensor, grad_glu: torch.Tensor, x: torch.Tensor, dgrad_glu: torch.Tensor, dx: torch.Tensor, dim: int
+) -> torch.Tensor:
+    """The same for operands that broadcast or have several dtypes, from copies that fit."""
+    part = _part_of(grad_glu, x, dim)
+    halves, tangents, linear = _halves(x, part, dim), _halves(dx, part, dim), grad_x.narrow(dim, 0, part[dim])
+    dtype = functools.reduce(torch.promote_types, (grad_x.dtype, dgrad_glu.dtype, dx.dtype), x.dtype)
     if not dtype.is_floating_point and not dtype.is_complex:
         dtype = torch.get_default_dtype()
-    if dtype not in METAL_TYPES:
+    if dtype not in _BACKWARD_DTYPES:
         raise NotImplementedError(f"glu_backward_jvp is not implemented for {dtype} on mps")
-    inputs = [linear, a, b, dgrad_glu, da, db]
-    if not fits:
-        shape = broadcast(a.shape, linear.shape, dgrad_glu.shape, da.shape)
-        inputs = [x.expand(shape) for x in inputs]
-    out = torch.empty(_doubled(shape, dim), dtype=dtype, device=x.device)
-    inputs = [x if x.dtype == dtype else x.to(dtype) for x in inputs]
-    _launch("glu_backward_jvp", [out, _gate(out, shape, dim, fits=True)], inputs, shape)
-    return out
+    shape = broadcast(halves[0].shape, linear.shape, dgrad_glu.shape, tangents[0].shape)
+    dgrad_glu = dgrad_glu.expand(shape).to(dtype)
+    wholes = [_whole(pair, shape, dim).to(dtype) for pair in ((linear, linear), halves, tangents)]
+    return glu_backward_jvp(wholes[0], dgrad_glu, wholes[1], dgrad_glu, wholes[2], dim)
+
+
+def _part_of(grad_glu: torch.Tensor, x: torch.Tensor, dim: int) -> tuple[int, ...]:
+    """The shape of a half of `x`, which has the size of `grad_glu` along `dim`."""
+    return tuple([grad_glu.shape[d] if d == dim else size for d, size in enumerate(x.shape)])
 
 
 def _wrapped(dim: int, x: torch.Tensor) -> int:
@@ -130,26 +157,14 @@ def _doubled(part: Sequence[int], dim: int) -> tuple[int, ...]:
     return tuple(whole)
 
 
-def _linear(x: torch.Tensor, part: Sequence[int], dim: int, fits: bool) -> torch.Tensor:
-    """The linear part; if the shapes fit it is where `x` begins, so no view of it is made."""
-    return x if fits else x.narrow(dim, 0, part[dim])
+def _halves(x: torch.Tensor, part: Sequence[int], dim: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """The linear part and the gate."""
+    return x.narrow(dim, 0, part[dim]), x.narrow(dim, part[dim], part[dim])
 
 
-def _gate(x: torch.Tensor, part: tuple[int, ...], dim: int, fits: bool) -> torch.Tensor:
-    """The gate; `as_strided` takes two thirds of the time of `narrow`."""
-    if not fits:
-        return x.narrow(dim, part[dim], part[dim])
-    strides = x.stride()
-    return x.as_strided(part, strides, x.storage_offset() + part[dim] * strides[dim])
-
-
-def _launch(name: str, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], shape: tuple[int, ...]) -> None:
-    """Run a kernel over the first elements of all operands, as many as `shape` has."""
-    out, operands = outputs[0], (*outputs, *inputs)
-    if out.numel() == 0:
-        return
-    layout = layout_over(shape, tuple([x.stride() for x in operands]))
-    layout.launch(_shader.kernel(f"{name}{_suffix(layout, out.dtype)}", out.device), *operands)
+def _whole(halves: Sequence[torch.Tensor], shape: Sequence[int], dim: int) -> torch.Tensor:
+    """A copy of both halves, each broadcast to `shape`."""
+    return torch.cat([half.expand(shape) for half in halves], dim)
 
 
 def _suffix(layout: Layout, dtype: torch.dtype) -> str:

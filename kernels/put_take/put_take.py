@@ -18,7 +18,7 @@ from ..runtime.outputs import (
     shares_storage,
 )
 from ..runtime.rows import launch_rows, rows_in, short_launches
-from ..runtime.shader import METAL_TYPES, Shader
+from ..runtime.shader import METAL_TYPES, MetalKernel, Shader
 from ..runtime.signatures import planned
 
 _shader = Shader(__file__)
@@ -59,7 +59,7 @@ def put_(self: torch.Tensor, index: torch.Tensor, source: torch.Tensor, accumula
     An index out of range writes nothing and gives torch.AcceleratorError at the next synchronisation, from torch 2.11
     on.
     """
-    count, order = planned(_checked, (self, index, source))
+    count, order, kernel = planned(_checked, (self, index, source), accumulate)
     is_shared = shares_storage(self, (index, source))
     if is_shared:
         refuse_overlap(self, index, source)
@@ -69,25 +69,21 @@ def put_(self: torch.Tensor, index: torch.Tensor, source: torch.Tensor, accumula
         return self
     # A tensor with gaps may still interleave with the written one: it is copied first.
     given, places = (x.clone() if overlaps(self, x) else x for x in (source, index)) if is_shared else (source, index)
-    given, places = _flat(given), _flat(places)
-    if accumulate and _rounds(self.dtype) and torch.are_deterministic_algorithms_enabled():
-        _accumulate_in_order(self, places, given)
-    elif accumulate:
-        kernel = _shader.kernel(f"put_accumulate_{METAL_TYPES[self.dtype]}", self.device)
-        memory, first = self, self.storage_offset()
-        if first:  # the kernel counts from the start of the storage
-            memory = self.as_strided((self.untyped_storage().nbytes() // self.element_size(),), (1,), 0)
-        for part in short_launches(count, 1, most=rows.MOST_CONTENDED_ADDITIONS):
-            operands = (memory, *rows_in(part, given, places), order, part.stop - part.start, first)
-            launch_elements(kernel, part.stop - part.start, *operands, reports=True)
+    given, places = given.contiguous(), places.contiguous()
+    if not accumulate:
+        operands = (self, given, places, order, count)
+        launch_elements(_shader.kernel(kernel, self.device), count, *operands, reports=True)
+    elif torch.are_deterministic_algorithms_enabled() and _rounds(self.dtype):
+        _accumulate_in_order(self, places.view(-1), given.view(-1))
     else:
-        kernel = _shader.kernel(f"put_{_MOVED_AS[self.element_size()]}", self.device)
-        launch_elements(kernel, count, self, given, places, order, count, reports=True)
+        _accumulate(self, places, given, _shader.kernel(kernel, self.device), order)
     return self
 
 
-def _checked(x: torch.Tensor, index: torch.Tensor, source: torch.Tensor) -> tuple[int, list[int]]:
-    """The number of sources, and the layout of `x`. Raises what the CPU raises."""
+def _checked(
+    x: torch.Tensor, index: torch.Tensor, source: torch.Tensor, accumulate: bool
+) -> tuple[int, list[int], str]:
+    """The number of sources, the layout of `x`, and the name of the kernel. Raises what the CPU raises."""
     _check_index(x, index, "put_")
     require_device(x, {"source": source}, "put_")
     if source.dtype != x.dtype:
@@ -103,17 +99,29 @@ def _checked(x: torch.Tensor, index: torch.Tensor, source: torch.Tensor) -> tupl
     refuse_internal_overlap(x)
     if x.numel() == 0 and index.numel():
         raise IndexError("put_(): Expected self to be a non-empty tensor")
-    return index.numel(), logical_order(x)
-
-
-def _flat(x: torch.Tensor) -> torch.Tensor:
-    x = x.contiguous()
-    return x if x.dim() == 1 else x.view(-1)
+    kernel = f"put_accumulate_{METAL_TYPES[x.dtype]}" if accumulate else f"put_{_MOVED_AS[x.element_size()]}"
+    return index.numel(), logical_order(x), kernel
 
 
 def _rounds(dtype: torch.dtype) -> bool:
     """Whether a sum depends on the order of its terms."""
     return dtype.is_floating_point or dtype.is_complex
+
+
+def _accumulate(
+    x: torch.Tensor, index: torch.Tensor, source: torch.Tensor, kernel: MetalKernel, order: list[int]
+) -> None:
+    """Add the sources, contiguous as the index, in the order of threads."""
+    memory, first, count = x, x.storage_offset(), index.numel()
+    if first:  # the kernel counts from the start of the storage
+        memory = x.as_strided((x.untyped_storage().nbytes() // x.element_size(),), (1,), 0)
+    if count <= rows.MOST_CONTENDED_ADDITIONS:
+        launch_elements(kernel, count, memory, source, index, order, count, first, reports=True)
+        return
+    for part in short_launches(count, 1, most=rows.MOST_CONTENDED_ADDITIONS):
+        size = part.stop - part.start
+        parts = source.view(-1)[part], index.view(-1)[part]
+        launch_elements(kernel, size, memory, *parts, order, size, first, reports=True)
 
 
 def _accumulate_in_order(x: torch.Tensor, index: torch.Tensor, source: torch.Tensor) -> None:
