@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import torch
 
 from ..runtime.layout import broadcast, expanded
 from ..runtime.operands import require_scalar_type, require_square
-from ..runtime.outputs import copy_to_output, empty_results, out_form, require_castable
-from ..runtime.rows import int32_casts, is_too_long, launch_rows, row_group, short_launches
+from ..runtime.outputs import copy_to_output, empty_results, on_meta, out_form, require_castable
+from ..runtime.rows import is_too_long, launch_rows, row_group, short_launches
 from ..runtime.shader import Shader, reporting
+from ..runtime.signatures import planned
 
 _shader = Shader(__file__)
 # A thread waits so often for each row that is solved, one after another; a few times more where there are thousands.
 _STEPS_OF_ROW = 48
 _aten = torch.ops.aten
 _TILE = 16  # as in the Metal source
+_CASTS_OF_PRODUCT = {2: "int32", 3: "int32", 4: "int32"}
 # What torch's own kernels on mps refuse.
 _REFUSED = frozenset({torch.complex64})
 
@@ -32,13 +34,26 @@ def linalg_solve_triangular(
     unitriangular: bool = False,
 ) -> torch.Tensor:
     """`linalg_solve_triangular`: X of self X = B, or of X self = B unless `left`."""
-    flags = {"upper": upper, "left": left, "unitriangular": unitriangular}
-    shape = _shape_of_solution(self, B, left=left)
-    if shape is None:
-        shape = empty_results(_aten.linalg_solve_triangular.default, [self, B], torch.device("meta"), **flags)[0].shape
-    matrices, vectors = self.resolve_conj(), _vectors(expanded(B, shape), as_columns=left)
-    _solve(vectors, matrices if left else matrices.mT, upper=upper == left, unit=unitriangular)
+    matrices = self.resolve_conj()
+    shape, systems = planned(_plan_of_triangular, (matrices, B), upper, left, unitriangular)
+    vectors = _vectors(expanded(B, shape), as_columns=left)
+    _solve(vectors, matrices if left else matrices.mT, systems)
     return vectors.mT if left else vectors
+
+
+def _plan_of_triangular(
+    A: torch.Tensor,  # noqa: N803
+    B: torch.Tensor,  # noqa: N803
+    upper: bool,
+    left: bool,
+    unitriangular: bool,
+) -> tuple[torch.Size, _Systems]:
+    """The shape of the solution, and the systems. Raises what the CPU raises."""
+    shape = _shape_of_solution(A, B, left=left)
+    if shape is None:
+        flags = {"upper": upper, "left": left, "unitriangular": unitriangular}
+        shape = empty_results(_aten.linalg_solve_triangular.default, [A, B], torch.device("meta"), **flags)[0].shape
+    return shape, _systems(A if left else A.mT, B, shape, [(upper == left, unitriangular)], left=left)
 
 
 def triangular_solve(
@@ -55,7 +70,8 @@ def triangular_solve(
         shape = empty_results(_aten.triangular_solve.default, arguments, torch.device("meta"))[0].shape
     vectors = _vectors(expanded(self, shape), as_columns=True)
     copies = A.expand(*shape[:-2], *A.shape[-2:]).clone()
-    _solve(vectors, copies.mT if transpose else copies, upper=upper != transpose, unit=unitriangular)
+    matrices = (copies.mT if transpose else copies).resolve_conj()
+    _solve(vectors, matrices, _systems(matrices, self, shape, [(upper != transpose, unitriangular)]))
     return vectors.mT, copies
 
 
@@ -68,26 +84,42 @@ def linalg_lu_solve(
     adjoint: bool = False,
 ) -> torch.Tensor:
     """`linalg_lu_solve`: X of A X = B or A^H X = B, or of X A = B or X A^H = B unless `left`, for A = P L U."""
-    flags = {"left": left, "adjoint": adjoint}
-    shape = _shape_of_solution(LU, B, left=left) if pivots.shape == LU.shape[:-1] else None
-    if shape is None:
-        shape = empty_results(_aten.linalg_lu_solve.default, [LU, pivots, B], torch.device("meta"), **flags)[0].shape
-    if pivots.dtype != torch.int32:  # the meta kernel checks this only for tensors that are not on meta
-        raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
-    batch = shape[:-2]
-    factors = expanded(LU, (*batch, *LU.shape[-2:])).resolve_conj()
-    order = expanded(pivots, (*batch, pivots.shape[-1])).contiguous()
+    factors = LU.resolve_conj()
+    shape, systems, exchange = planned(_plan_of_lu, (factors, pivots, B), left, adjoint)
     vectors = _vectors(expanded(B, shape), as_columns=left)
     # X A = B is A^T X^T = B^T. The factors of a transposed A are applied in reverse order, and the exchanges last.
     if left != adjoint:
-        _exchange(vectors, order, reverse=False)
-        _solve(vectors, factors, upper=False, unit=True, conjugates=adjoint)
-        _solve(vectors, factors, upper=True, unit=False, conjugates=adjoint)
+        _exchange(vectors, pivots, *exchange)
+        _solve(vectors, factors, systems)
     else:
-        _solve(vectors, factors.mT, upper=False, unit=False, conjugates=adjoint)
-        _solve(vectors, factors.mT, upper=True, unit=True, conjugates=adjoint)
-        _exchange(vectors, order, reverse=True)
+        _solve(vectors, factors.mT, systems)
+        _exchange(vectors, pivots, *exchange)
     return vectors.mT if left else vectors
+
+
+def _plan_of_lu(
+    LU: torch.Tensor,  # noqa: N803
+    pivots: torch.Tensor,
+    B: torch.Tensor,  # noqa: N803
+    left: bool,
+    adjoint: bool,
+) -> tuple[torch.Size, _Systems, tuple[tuple[int, ...], list[int]]]:
+    """The shape of the solution, its systems, and the exchanges: the shape of their pivots, and the kernel's numbers.
+
+    Raises what the CPU raises.
+    """
+    shape = _shape_of_solution(LU, B, left=left) if pivots.shape == LU.shape[:-1] else None
+    if shape is None:
+        flags = {"left": left, "adjoint": adjoint}
+        shape = empty_results(_aten.linalg_lu_solve.default, [LU, pivots, B], torch.device("meta"), **flags)[0].shape
+    if pivots.dtype != torch.int32:  # the meta kernel checks this only for tensors that are not on meta
+        raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
+    in_order = left != adjoint
+    triangles = [(False, True), (True, False)] if in_order else [(False, False), (True, True)]
+    systems = _systems(LU if in_order else LU.mT, B, shape, triangles, left=left, conjugates=adjoint)
+    count, n = (shape[-1], shape[-2]) if left else shape[-2:]
+    numbers = [count, n, pivots.shape[-1], int(not in_order), systems.vectors]
+    return shape, systems, ((*shape[:-2], pivots.shape[-1]), numbers)
 
 
 def cholesky(self: torch.Tensor, upper: bool = False) -> torch.Tensor:
@@ -108,18 +140,25 @@ def cholesky_out(self: torch.Tensor, upper: bool = False, *, out: torch.Tensor) 
 
 def cholesky_inverse(self: torch.Tensor, upper: bool = False) -> torch.Tensor:
     """`cholesky_inverse`: of L L^H, or of U^H U where `upper`."""
-    if not _are_square(self):
-        empty_results(_aten.cholesky_inverse.default, [self, upper], torch.device("meta"))
-    n = self.shape[-1]
-    vectors = torch.eye(n, dtype=self.dtype, device=self.device).expand(self.shape).contiguous()
-    _solve(vectors, self.resolve_conj(), upper=upper, unit=False, of_identity=True)
+    matrices = self.resolve_conj()
+    systems = planned(_plan_of_inverse, (matrices,), upper)
+    n = systems.n
+    vectors = expanded(torch.eye(n, dtype=self.dtype, device=self.device), self.shape).contiguous()
+    _solve(vectors, matrices, systems)
     # Transposed, so that the result has columns in contiguous memory, as the meta kernel says.
-    transposed = torch.empty(self.shape, dtype=self.dtype, device=self.device)
+    transposed = torch.empty_like(vectors)
     kernel, side = _shader.kernel("triangular_product", self.device), -(-n // _TILE) * _TILE
     for part in short_launches(vectors.numel() // max(n * n, 1), n**3):
         operands, threads = (transposed, vectors, n, int(upper), part.start), (side, side, part.stop - part.start)
-        kernel(*operands, threads=threads, group_size=(_TILE, _TILE, 1), arg_casts=int32_casts(operands))
+        kernel(*operands, threads=threads, group_size=(_TILE, _TILE, 1), arg_casts=_CASTS_OF_PRODUCT)
     return transposed.mT
+
+
+def _plan_of_inverse(matrices: torch.Tensor, upper: bool) -> _Systems:
+    """The systems. Raises what the CPU raises."""
+    if not _are_square(matrices):
+        empty_results(_aten.cholesky_inverse.default, [matrices, upper], torch.device("meta"))
+    return _systems(matrices, matrices, matrices.shape, [(upper, False)], left=False, of_identity=True)
 
 
 def linalg_inv_ex(A: torch.Tensor, *, check_errors: bool = False) -> tuple[torch.Tensor, torch.Tensor]:  # noqa: N803
@@ -152,47 +191,76 @@ def _vectors(x: torch.Tensor, *, as_columns: bool) -> torch.Tensor:
     return (x.mT if as_columns else x).clone(memory_format=torch.contiguous_format).resolve_conj()
 
 
-def _solve(
-    vectors: torch.Tensor,
+class _Systems(NamedTuple):
+    """Triangular systems that are solved one after the other for the rows of a tensor.
+
+    Attributes:
+        vectors, n: how many rows, and their length.
+        batch: the shape to which matrices are expanded before they become a batch of one dimension; None if they stay.
+        numbers: for each system, the numbers of the kernel but the last one.
+    """
+
+    vectors: int
+    n: int
+    batch: tuple[int, ...] | None
+    numbers: list[list[int]]
+
+
+def _systems(
     matrices: torch.Tensor,
+    sides: torch.Tensor,
+    shape: Sequence[int],
+    triangles: Sequence[tuple[bool, bool]],
     *,
-    upper: bool,
-    unit: bool,
+    left: bool = True,
     conjugates: bool = False,
     of_identity: bool = False,
-) -> None:
-    """Solve M v = v for the rows v of `vectors`, in place; only the triangle of M is read.
+) -> _Systems:
+    """The systems M v = v of a solution of this shape, whose columns are the vectors if `left`, else its rows.
 
-    `of_identity`: the rows are the columns of the identity; what stays zero is not computed.
+    `triangles`: which triangle of M is read, and whether its diagonal is taken for ones. `of_identity`: the vectors are
+    the columns of the identity; what stays zero is not computed.
     """
-    require_scalar_type(vectors, matrices.dtype)
-    if not vectors.numel():
-        return
-    *batch, count, n = vectors.shape
-    matrices = expanded(matrices, (*batch, n, n))
-    if is_too_long("linalg.solve_triangular", _STEPS_OF_ROW * n, "{} rows", n):
-        on_cpu = matrices.cpu().conj() if conjugates else matrices.cpu()
-        solved = torch.linalg.solve_triangular(on_cpu, vectors.mT.cpu(), upper=upper, unitriangular=unit)
-        vectors.copy_(solved.mT)
-        return
-    flat = matrices.reshape(math.prod(batch), n, n) if len(batch) > 1 else matrices
+    require_scalar_type(sides, matrices.dtype)
+    *batch, rows, columns = shape
+    count, n = (columns, rows) if left else (rows, columns)
+    whole = (*batch, n, n)
+    flat = on_meta(matrices).expand(whole)
+    flat = flat.reshape(math.prod(batch), n, n) if len(batch) > 1 else flat
     strides = flat.stride() if batch else (0, *flat.stride())
-    sizes = [count, n, *strides, int(upper), int(unit), int(conjugates), int(of_identity)]
-    kernel = _shader.kernel("solve_triangle", vectors.device)
-    for part in short_launches(math.prod(batch) * count, 2 * n * n):
-        launch_rows(kernel, part.stop - part.start, row_group(n), vectors, flat, [*sizes, part.start])
+    switches = int(conjugates), int(of_identity)
+    numbers = [[count, n, *strides, int(upper), int(unit), *switches] for upper, unit in triangles]
+    stays = matrices.shape == whole and len(batch) <= 1
+    return _Systems(math.prod(batch) * count, n, None if stays else whole, numbers)
 
 
-def _exchange(vectors: torch.Tensor, pivots: torch.Tensor, *, reverse: bool) -> None:
-    """Apply the row exchanges of the factorization to the elements of each row of `vectors`."""
+def _solve(vectors: torch.Tensor, matrices: torch.Tensor, systems: _Systems) -> None:
+    """Solve the systems in place."""
+    count, n, batch, numbers = systems
     if not vectors.numel():
         return
-    *batch, count, n = vectors.shape
-    rows = math.prod(batch) * count
-    sizes = [count, n, pivots.shape[-1], int(reverse), rows]
-    operands = (vectors, pivots, sizes)
-    kernel = _shader.kernel("exchange", vectors.device)
-    kernel(*operands, threads=rows, group_size=None, arg_casts=None, **reporting(len(operands)))
+    if is_too_long("linalg.solve_triangular", _STEPS_OF_ROW * n, "{} rows", n):
+        for *_, upper, unit, conjugates, _ in numbers:
+            on_cpu = matrices.cpu().conj() if conjugates else matrices.cpu()
+            sides = vectors.mT.cpu()
+            solved = torch.linalg.solve_triangular(on_cpu, sides, upper=bool(upper), unitriangular=bool(unit))
+            vectors.copy_(solved.mT)
+        return
+    if batch is not None:
+        matrices = matrices.expand(batch)
+        matrices = matrices.reshape(math.prod(batch[:-2]), n, n) if len(batch) > 3 else matrices
+    kernel = _shader.kernel("solve_triangle", vectors.device)
+    for part in short_launches(count, 2 * n * n):
+        for of_system in numbers:
+            launch_rows(kernel, part.stop - part.start, row_group(n), vectors, matrices, [*of_system, part.start])
+
+
+def _exchange(vectors: torch.Tensor, pivots: torch.Tensor, shape: tuple[int, ...], numbers: list[int]) -> None:
+    """Apply the row exchanges of the factorization to the elements of each row of `vectors`."""
+    if vectors.numel():
+        operands = (vectors, expanded(pivots, shape).contiguous(), numbers)
+        kernel = _shader.kernel("exchange", vectors.device)
+        kernel(*operands, threads=numbers[-1], group_size=None, arg_casts=None, **reporting(len(operands)))
 
 
 linalg_solve_triangular_out = out_form(linalg_solve_triangular, "linalg_solve_triangular.out")

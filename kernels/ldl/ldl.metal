@@ -182,18 +182,18 @@ kernel void ldl_factor(
   }
 }
 
-// A SIMD group a right-hand side, which it replaces by the solution; `columns` of them belong to a matrix.
+// A SIMD group a right-hand side, which it replaces by the solution. sizes: the rows, and how many belong to a matrix.
 template <typename T, bool HERMITIAN>
 kernel void ldl_solve(
     device T* sides [[buffer(0)]],
     device T* matrices [[buffer(1)]],
     device const int* pivots [[buffer(2)]],
-    constant int& n [[buffer(3)]],
-    constant int& columns [[buffer(4)]],
+    constant long* sizes [[buffer(3)]],
     uint2 group [[threadgroup_position_in_grid]],
     uint lane [[thread_index_in_simdgroup]]) {
+  const int n = int(sizes[0]);
   const uint side = group.y;
-  const uint matrix = side / uint(columns);
+  const uint matrix = side / uint(sizes[1]);
   const column_major<T> a = {matrices + ulong(matrix) * ulong(n) * ulong(n), n};
   device const int* pivot = pivots + ulong(matrix) * ulong(n);
   device T* b = sides + ulong(side) * ulong(n);
@@ -271,7 +271,7 @@ kernel void ldl_solve(
   template [[host_name("ldl_factor_" #NAME)]] kernel void ldl_factor<T, HERMITIAN>( \
       device T*, device int*, device int*, constant int&, uint2, uint, uint2); \
   template [[host_name("ldl_solve_" #NAME)]] kernel void ldl_solve<T, HERMITIAN>( \
-      device T*, device T*, device const int*, constant int&, constant int&, uint2, uint);
+      device T*, device T*, device const int*, constant long*, uint2, uint);
 LDL(float, float, false)
 LDL(float2, float2, false)
 LDL(float2_hermitian, float2, true)

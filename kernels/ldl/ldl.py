@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from typing import NamedTuple
+
 import torch
 
 from ...metal_limits import SIMD_WIDTH
-from ..runtime.layout import broadcast, expanded
+from ..runtime.layout import broadcast
 from ..runtime.operands import require_supported
 from ..runtime.outputs import check_outputs, is_ready
 from ..runtime.rows import is_too_long, launch_rows, row_group
 from ..runtime.shader import METAL_TYPES, Shader
+from ..runtime.signatures import planned
 
 _shader = Shader(__file__)
 _aten = torch.ops.aten
@@ -73,24 +77,56 @@ def linalg_ldl_solve_out(
     Batch dimensions broadcast. `pivots`: of any integer dtype. A matrix with a pivot out of range gives NaN; the CPU,
     which can read the pivots, raises.
     """
-    batch = broadcast(LD.shape[:-2], B.shape[:-2])
-    fits = LD.dim() >= 2 and B.dim() >= 2 and LD.dtype == B.dtype and pivots.dtype in _INTEGERS
-    fits = fits and pivots.shape == LD.shape[:-1] and LD.shape[-1] == LD.shape[-2] == B.shape[-2]
-    if not (fits and is_ready(out, (*batch, *B.shape[-2:]), B.dtype)):
+    plan = planned(_plan_of_fitting, (LD, pivots, B), hermitian)
+    if plan is None or not is_ready(out, plan.shape, B.dtype):
         check_outputs(_aten.linalg_ldl_solve.out, [LD, pivots, B], {"out": out}, [B.dtype], hermitian=hermitian)
-    _check_dtype(B, "linalg_ldl_solve")
-    n, columns = B.shape[-2:]
+        plan = plan or _plan(LD, pivots, B, hermitian)
     if out.numel() == 0:
         return out
+    n = plan.numbers[0]
     if is_too_long("linalg.ldl_solve", n * n // SIMD_WIDTH, "{} rows", n):
         return out.copy_(torch.linalg.ldl_solve(LD.cpu(), pivots.cpu(), B.cpu(), hermitian=hermitian))
-    sides = expanded(B, (*batch, n, columns)).mT.clone(memory_format=torch.contiguous_format)
-    factors = expanded(LD.mT, (*batch, n, n)).contiguous()
-    steps = expanded(pivots.to(torch.int32), (*batch, n)).contiguous()
-    kernel = _shader.kernel(f"ldl_solve_{_suffix(B.dtype, hermitian)}", B.device)
-    operands = (sides, factors, steps, n, columns)
-    launch_rows(kernel, sides.numel() // n, SIMD_WIDTH, *operands, int32=True)
+    if plan.converts:
+        batch, pivots = plan.shape[:-2], pivots.to(torch.int32)
+        LD, pivots, B = LD.expand(*batch, n, n), pivots.expand(*batch, n), B.expand(plan.shape)  # noqa: N806
+    sides = B.mT.clone(memory_format=torch.contiguous_format)
+    factors, steps = LD.mT.contiguous(), pivots.contiguous()
+    kernel = _shader.kernel(plan.kernel, B.device)
+    launch_rows(kernel, plan.vectors, SIMD_WIDTH, sides, factors, steps, plan.numbers)
     return out.copy_(sides.mT)
+
+
+class _Plan(NamedTuple):
+    """A solution.
+
+    Attributes:
+        shape: of the result.
+        converts: whether operands are expanded or cast first.
+        kernel: its name.
+        vectors: how many there are to solve for.
+        numbers: the sizes that the kernel takes: rows, and columns of a matrix of right-hand sides.
+    """
+
+    shape: tuple[int, ...]
+    converts: bool
+    kernel: str
+    vectors: int
+    numbers: list[int]
+
+
+def _plan_of_fitting(LD: torch.Tensor, pivots: torch.Tensor, B: torch.Tensor, hermitian: bool) -> _Plan | None:  # noqa: N803
+    """The plan if nothing is to be refused. What does not fit goes to the meta kernel."""
+    fits = LD.dim() >= 2 and B.dim() >= 2 and LD.dtype == B.dtype and pivots.dtype in _INTEGERS
+    fits = fits and pivots.shape == LD.shape[:-1] and LD.shape[-1] == LD.shape[-2] == B.shape[-2]
+    return _plan(LD, pivots, B, hermitian) if fits else None
+
+
+def _plan(LD: torch.Tensor, pivots: torch.Tensor, B: torch.Tensor, hermitian: bool) -> _Plan:  # noqa: N803
+    _check_dtype(B, "linalg_ldl_solve")
+    batch, (n, columns) = broadcast(LD.shape[:-2], B.shape[:-2]), B.shape[-2:]
+    converts = pivots.dtype != torch.int32 or not LD.shape[:-2] == batch == B.shape[:-2]
+    kernel = f"ldl_solve_{_suffix(B.dtype, hermitian)}"
+    return _Plan((*batch, n, columns), converts, kernel, math.prod(batch) * columns, [n, columns])
 
 
 def _suffix(dtype: torch.dtype, hermitian: bool) -> str:
