@@ -79,15 +79,22 @@ kernel void fake_quantize(
   kept[o.at[1]] = q.inside;
 }
 
-template <typename T, typename I>
+// A zero point that is learned may be any number: it is rounded to a quantized value. A NaN is refused.
+inline int rounded(int zero_point, constant long* limits) { return zero_point; }
+inline int rounded(float zero_point, constant long* limits) {
+  const float low = float(limits[0]), high = float(limits[1]), at = rint(zero_point);
+  return int(at > high ? high : at >= low ? at : low);
+}
+
+template <typename T, typename Z, typename I>
 kernel void fake_quantize_without_mask(
     device T* out [[buffer(0)]],
     device const T* x [[buffer(1)]],
     device const float* scale [[buffer(2)]],
-    device const int* zero_point [[buffer(3)]],
+    device const Z* zero_point [[buffer(3)]],
     constant long* limits [[buffer(4)]],
     constant I* layout [[buffer(5)]],
-    uint2 position [[thread_position_in_grid]],
+    REPORT_BUFFER(6) uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
   const I element = element_of<I>(position, grid);
   if (element >= layout[0]) {
@@ -95,7 +102,11 @@ kernel void fake_quantize_without_mask(
   }
   const offsets<4, I> o(layout, element);
   const float step = scale[o.at[2]];
-  const int zero = zero_point[o.at[3]];
+  const Z given = zero_point[o.at[3]];
+  if (is_nan(float(given))) {
+    REPORT("`zero_point` must be between `quant_min` and `quant_max`.");
+  }
+  const int zero = rounded(given, limits);
   const quantized q(placed(float(x[o.at[1]]), 1.0f / step, zero), limits);
   out[o.at[0]] = T(above(q.value, zero) * step);
 }
@@ -233,12 +244,16 @@ kernel void observe(
   template [[host_name("fake_quantize" SUFFIX "_" #T "_" #Z)]] kernel void fake_quantize<T, Z, I>( \
       device T*, device bool*, device const T*, device const float*, device const Z*, constant long*, constant long&, \
       constant I*, uint2, uint2);
+#define WITHOUT_MASK(T, Z, I, SUFFIX) \
+  template [[host_name("without_mask" SUFFIX "_" #T "_" #Z)]] kernel void fake_quantize_without_mask<T, Z, I>( \
+      device T*, device const T*, device const float*, device const Z*, constant long*, constant I*, \
+      REPORT_TYPE uint2, uint2);
 #define OF_TYPE(T, I, SUFFIX) \
   FAKE_QUANTIZE(T, int, I, SUFFIX) \
   FAKE_QUANTIZE(T, float, I, SUFFIX) \
   FAKE_QUANTIZE(T, half, I, SUFFIX) \
-  template [[host_name("without_mask" SUFFIX "_" #T)]] kernel void fake_quantize_without_mask<T, I>( \
-      device T*, device const T*, device const float*, device const int*, constant long*, constant I*, uint2, uint2);
+  WITHOUT_MASK(T, int, I, SUFFIX) \
+  WITHOUT_MASK(T, float, I, SUFFIX)
 OF_TYPE(float, uint, "")
 OF_TYPE(half, uint, "")
 OF_TYPE(bfloat, uint, "")

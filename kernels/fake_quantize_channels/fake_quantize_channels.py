@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import torch
 
-from ..runtime.layout import layout_of, layout_over
+from ..runtime.layout import Layout, layout_of, layout_over
 from ..runtime.operands import FLOATING, require_device, require_scalar_type, require_supported
 from ..runtime.rows import row_group
 from ..runtime.shader import METAL_TYPES, Shader, reporting
+from ..runtime.signatures import planned
 from .argument_checks import check_channels, check_range, check_sizes, is_on, prepare_state, refuse_dtype, require_one
 
 _shader = Shader(__file__)
@@ -46,10 +47,7 @@ def fake_quantize_learnable_per_tensor_affine(
 
     A zero point that is NaN gives torch.AcceleratorError at the next synchronisation, from torch 2.11 on.
     """
-    check_range(quant_min, quant_max)
-    require_device(self, {"scale": scale, "zero_point": zero_point}, "_fake_quantize_learnable_per_tensor_affine")
-    step, zero = _first(scale), _rounded(_first(zero_point), quant_min, quant_max)
-    return _quantize(self, step, zero, (_strides_of_one(self),) * 2, (quant_min, quant_max))
+    return _quantize(self, _beginning(scale), _beginning(zero_point), None, (quant_min, quant_max))
 
 
 def fake_quantize_learnable_per_channel_affine(
@@ -62,10 +60,10 @@ def fake_quantize_learnable_per_channel_affine(
     grad_factor: float = 1.0,
 ) -> torch.Tensor:
     """`_fake_quantize_learnable_per_channel_affine`; a NaN zero point is reported as above."""
-    rounded = _rounded(zero_point, quant_min, quant_max)
-    check_channels(self, scale, rounded, axis, quant_min, quant_max)
-    strides = _strides_along(axis, scale, self), _strides_along(axis, rounded, self)
-    return _quantize(self, scale, rounded, strides, (quant_min, quant_max))
+    if zero_point.dtype != torch.float32:
+        _check_numbers(zero_point)
+        zero_point = zero_point.round().clamp(quant_min, quant_max).to(torch.int32)
+    return _quantize(self, scale, zero_point, axis, (quant_min, quant_max))
 
 
 def fake_quantize_learnable_per_tensor_affine_backward(
@@ -200,10 +198,9 @@ def _first(x: torch.Tensor) -> torch.Tensor:
     return (first if first.dim() == 0 else first.reshape(-1).select(0, 0)).float()
 
 
-def _rounded(zero_point: torch.Tensor, quant_min: int, quant_max: int) -> torch.Tensor:
-    """Zero points rounded to quantized values, in int32."""
-    _check_numbers(zero_point)
-    return zero_point.round().clamp(quant_min, quant_max).to(torch.int32)
+def _beginning(x: torch.Tensor) -> torch.Tensor:
+    """A tensor that begins with the first number, in float32."""
+    return x if x.dtype == torch.float32 and x.dim() and x.numel() else _first(x)
 
 
 def _check_numbers(zero_point: torch.Tensor) -> None:
@@ -245,20 +242,34 @@ def _quantize_with_mask(
 
 
 def _quantize(
-    x: torch.Tensor,
-    scale: torch.Tensor,
-    zero_point: torch.Tensor,
-    strides: tuple[tuple[int, ...], ...],
-    limits: tuple[int, int],
+    x: torch.Tensor, scale: torch.Tensor, zero_point: torch.Tensor, axis: int | None, limits: tuple[int, int]
 ) -> torch.Tensor:
-    require_supported(x, "fake_quantize")
+    """By the scales and zero points of the channels along an axis; None: by the first ones."""
+    name, layout, numbers = planned(_plan, (x, scale, zero_point), axis, limits)
     out = torch.empty_like(x)
     if out.numel():
-        layout = layout_over(x.shape, (out.stride(), x.stride(), *strides))
-        wide = "" if layout.fits_32_bits else "64"
-        kernel = _shader.kernel(f"without_mask{wide}_{METAL_TYPES[x.dtype]}", x.device)
-        layout.launch(kernel, out, x, scale, zero_point, list(limits))
+        kernel = _shader.kernel(name, x.device)
+        layout.launch(kernel, out, x, scale, zero_point, numbers, reports=True)
+    else:
+        _check_numbers(zero_point)
     return out
+
+
+def _plan(
+    x: torch.Tensor, scale: torch.Tensor, zero_point: torch.Tensor, axis: int | None, limits: tuple[int, int]
+) -> tuple[str, Layout, list[int]]:
+    """The name of the kernel, its layout and its limits. Raises what the CPU raises."""
+    strides = (_strides_of_one(x),) * 2
+    if axis is None:
+        check_range(*limits)
+        require_device(x, {"scale": scale, "zero_point": zero_point}, "_fake_quantize_learnable_per_tensor_affine")
+    else:  # zero points become int32
+        check_channels(x, scale, torch.empty_like(zero_point, dtype=torch.int32), axis, *limits)
+        strides = _strides_along(axis, scale, x), _strides_along(axis, zero_point, x)
+    require_supported(x, "fake_quantize")
+    layout = layout_over(x.shape, (torch.empty_like(x, device="meta").stride(), x.stride(), *strides))
+    wide = "" if layout.fits_32_bits else "64"
+    return f"without_mask{wide}_{METAL_TYPES[x.dtype]}_{METAL_TYPES[zero_point.dtype]}", layout, list(limits)
 
 
 def _as_float32(x: torch.Tensor, *others: torch.Tensor) -> list[torch.Tensor]:

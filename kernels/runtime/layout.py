@@ -126,10 +126,10 @@ class Layout:
         """The numbers of `struct offsets` of shared/strided.metal."""
         return [self.elements, len(self.sizes), *self.sizes, *(stride for row in self.strides for stride in row)]
 
-    def launch(self, kernel: MetalKernel, *arguments: object) -> None:
-        """Run a kernel with one thread per element; the layout follows its other arguments."""
+    def launch(self, kernel: MetalKernel, *arguments: object, reports: bool = False) -> None:
+        """Run a kernel with one thread per element; the layout follows its arguments. `reports`: as below."""
         casts = {len(arguments): "int32"} if self.fits_32_bits else None
-        launch_elements(kernel, self.elements, *arguments, self.packed, arg_casts=casts)
+        launch_elements(kernel, self.elements, *arguments, self.packed, arg_casts=casts, reports=reports)
 
 
 def launch_elements(

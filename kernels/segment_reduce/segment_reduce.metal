@@ -5,25 +5,32 @@
 constant constexpr long SUM = 0, MEAN = 1, MAXIMUM = 2, MINIMUM = 3, PRODUCT = 4;
 
 // What the host passes: segments a row, numbers a row, inner elements of each number, the reduction, and whether
-// segments that leave the row, or leave something of it over, are reported.
+// segments that leave the row, or leave something of it over, are reported, and whether the start of the first segment
+// stands before the ends; it is zero otherwise.
 struct segments {
   long count;
   long size;
   long inner;
   long reduction;
   bool checked;
-  segments(constant long* g) : count(g[0]), size(g[1]), inner(g[2]), reduction(g[3]), checked(g[4] != 0) {}
+  bool has_start;
+  segments(constant long* g)
+      : count(g[0]), size(g[1]), inner(g[2]), reduction(g[3]), checked(g[4] != 0), has_start(g[5] != 0) {}
 };
 
-// Where a segment begins and ends in its row, kept inside of it.
+// Where a segment begins and ends in its row, as given and kept inside of it.
 struct extent {
+  long first;
+  long last;
   long start;
   long end;
-  extent(device const long* offsets, long segment, thread const segments& of) {
-    const long row = segment / of.count;
-    device const long* at = offsets + row * (of.count + 1) + (segment - row * of.count);
-    start = clamp(at[0], 0l, of.size);
-    end = clamp(at[1], start, of.size);
+  extent(device const long* borders, long segment, thread const segments& of) {
+    const long row = segment / of.count, at = segment - row * of.count;
+    device const long* ends = borders + (of.has_start ? row * (of.count + 1) + 1 : row * of.count);
+    first = of.has_start || at > 0 ? ends[at - 1] : 0;
+    last = ends[at];
+    start = clamp(first, 0l, of.size);
+    end = clamp(last, start, of.size);
   }
 };
 
@@ -66,7 +73,7 @@ template <typename T>
 kernel void segment_reduce(
     device T* out [[buffer(0)]],
     device const T* data [[buffer(1)]],
-    device const long* offsets [[buffer(2)]],
+    device const long* borders [[buffer(2)]],
     constant float* initial [[buffer(3)]],
     constant long* geometry [[buffer(4)]],
     REPORT_BUFFER(5) uint3 group [[threadgroup_position_in_grid]],
@@ -75,7 +82,7 @@ kernel void segment_reduce(
   threadgroup float scratch[256];
   const segments of(geometry);
   const long segment = long(group.z), row = segment / of.count;
-  const extent at(offsets, segment, of);
+  const extent at(borders, segment, of);
   const long i = long(group.x) * group_size.x + in_group.x;
   float total = neutral(of.reduction);
   if (i < of.inner) {
@@ -96,10 +103,9 @@ kernel void segment_reduce(
   }
   out[segment * of.inner + i] = T(total);
   if (of.checked && i == 0) {
-    device const long* given = offsets + row * (of.count + 1) + (segment - row * of.count);
-    if (given[1] < given[0]) {
+    if (at.last < at.first) {
       REPORT("lengths contains negative value!");
-    } else if (segment - row * of.count == of.count - 1 && given[1] != of.size) {
+    } else if (segment - row * of.count == of.count - 1 && at.last != of.size) {
       REPORT(
           "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when "
           "!unsafe.");
@@ -115,7 +121,7 @@ kernel void segment_reduce_backward(
     device const T* output_gradient [[buffer(1)]],
     device const T* output [[buffer(2)]],
     device const T* data [[buffer(3)]],
-    device const long* offsets [[buffer(4)]],
+    device const long* borders [[buffer(4)]],
     constant float* initial [[buffer(5)]],
     constant long* geometry [[buffer(6)]],
     uint3 group [[threadgroup_position_in_grid]],
@@ -124,7 +130,7 @@ kernel void segment_reduce_backward(
   threadgroup float scratch[256];
   const segments of(geometry);
   const long segment = long(group.z), row = segment / of.count;
-  const extent at(offsets, segment, of);
+  const extent at(borders, segment, of);
   const long i = long(group.x) * group_size.x + in_group.x;
   const bool works = i < of.inner;
   const long first = row * of.size * of.inner + (works ? i : 0), place = segment * of.inner + (works ? i : 0);

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -11,6 +11,7 @@ from ..runtime import rows as limits
 from ..runtime.operands import require_device, require_scalar_type, require_supported, wrap_dim
 from ..runtime.rows import fill_on_cpu, is_too_long
 from ..runtime.shader import METAL_TYPES, Shader, reporting
+from ..runtime.signatures import planned
 
 _shader = Shader(__file__)
 _aten = torch.ops.aten
@@ -37,25 +38,17 @@ def segment_reduce(
     """
     if indices is not None:
         raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
-    borders, axis = _borders(data, lengths, offsets, axis)
-    if lengths is not None and offsets is None and not unsafe and lengths.numel() == 0:
-        raise RuntimeError(
-            "min(): Expected reduction dim to be specified for input.numel() == 0. "
-            "Specify the reduction dim with the 'dim' argument."
-        )
-    geometry = _geometry(data, borders, axis, reduce, checked=offsets is None and not unsafe)
-    out = torch.empty(
-        (*data.shape[:axis], borders.shape[-1] - 1, *data.shape[axis + 1 :]), dtype=data.dtype, device=data.device
-    )
+    plan = planned(_plan, (data, lengths, offsets), reduce, axis, unsafe)
+    out = torch.empty(plan.shape, dtype=data.dtype, device=data.device)
     if out.numel():
-        threads, group = _grid(out, geometry)
-        if _is_too_long(borders, geometry[1], group[1]):
+        borders = _borders(lengths, offsets)
+        if _is_too_long(borders, plan):
             given: dict[str, Any] = {"lengths": lengths, "offsets": offsets, "axis": axis, "initial": initial}
             fill_on_cpu([out], _aten.segment_reduce, data, reduce, unsafe=unsafe, **given)
             return out
         kernel = _shader.kernel(f"segment_reduce_{METAL_TYPES[data.dtype]}", data.device)
-        operands = (out, data.contiguous(), borders, _initial(initial), geometry)
-        kernel(*operands, threads=threads, group_size=group, arg_casts=None, **reporting(len(operands)))
+        operands = (out, data.contiguous(), borders, _initial(initial), plan.geometry)
+        kernel(*operands, threads=plan.threads, group_size=plan.group, arg_casts=None, **reporting(len(operands)))
     return out
 
 
@@ -71,31 +64,45 @@ def segment_reduce_backward(
     initial: float | None = None,
 ) -> torch.Tensor:
     """`_segment_reduce_backward`: zero outside of segments."""
-    borders, axis = _borders(data, lengths, offsets, axis)
-    geometry = _geometry(data, borders, axis, reduce, checked=False)
-    require_device(data, {"grad": grad, "output": output}, "_segment_reduce_backward")
-    for tensor in (grad, output):
-        require_scalar_type(tensor, data.dtype)
-    count = math.prod(data.shape[:axis]) * geometry[0] * geometry[2]
-    if grad.numel() < count or output.numel() < count:
-        raise RuntimeError(f"_segment_reduce_backward: expected grad and output to have {count} elements")
+    plan = planned(_plan_of_backward, (data, lengths, offsets, grad, output), reduce, axis)
     gradient = torch.zeros_like(data, memory_format=torch.contiguous_format)
-    if count and gradient.numel():
-        threads, group = _grid(output, geometry)
-        if _is_too_long(borders, geometry[1], group[1], squared=reduce == "prod"):
+    if 0 not in plan.shape and gradient.numel():
+        borders = _borders(lengths, offsets)
+        if _is_too_long(borders, plan, squared=reduce == "prod"):
             given: dict[str, Any] = {"lengths": lengths, "offsets": offsets, "axis": axis, "initial": initial}
             fill_on_cpu([gradient], _aten._segment_reduce_backward, grad, output, data, reduce, **given)
             return gradient
         kernel = _shader.kernel(f"segment_reduce_backward_{METAL_TYPES[data.dtype]}", data.device)
-        operands = (grad.contiguous(), output.contiguous(), data.contiguous(), borders, _initial(initial), geometry)
-        kernel(gradient, *operands, threads=threads, group_size=group)
+        operands = (grad.contiguous(), output.contiguous(), data.contiguous(), borders, _initial(initial))
+        kernel(gradient, *operands, plan.geometry, threads=plan.threads, group_size=plan.group)
     return gradient
 
 
-def _borders(
-    data: torch.Tensor, lengths: torch.Tensor | None, offsets: torch.Tensor | None, axis: int
-) -> tuple[torch.Tensor, int]:
-    """The offsets of the segments and the end of the last one, contiguous int64; and the wrapped axis."""
+def _borders(lengths: torch.Tensor | None, offsets: torch.Tensor | None) -> torch.Tensor:
+    """The ends of the segments, contiguous int64; with offsets, the start of the first one stands before them."""
+    if offsets is not None:
+        return offsets.to(torch.int64).contiguous()
+    return torch.cumsum(lengths, -1, dtype=torch.int64)  # type: ignore[arg-type]
+
+
+class _Plan(NamedTuple):
+    """The shape of the result, `struct segments` of the Metal source, and the grid."""
+
+    shape: tuple[int, ...]
+    geometry: list[int]
+    threads: tuple[int, int, int]
+    group: tuple[int, int, int]
+
+
+def _plan(
+    data: torch.Tensor,
+    lengths: torch.Tensor | None,
+    offsets: torch.Tensor | None,
+    reduce: str,
+    axis: int,
+    unsafe: bool,
+) -> _Plan:
+    """Raise what the CPU raises."""
     given, name = (lengths, "lengths") if offsets is None else (offsets, "offsets")
     if given is None:
         raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
@@ -105,43 +112,62 @@ def _borders(
         raise RuntimeError(f"segment_reduce(): Expected axis to be the last dimension of {name} but got {axis}.")
     if given.dtype not in (torch.int64, torch.int32):
         raise NotImplementedError(f"segment_reduce takes no {name} of {given.dtype}")
-    before = tuple(given.shape)[:-1]
-    if before != tuple(data.shape)[:axis]:
-        raise RuntimeError(f"segment_reduce(): Expected {name} of the sizes {list(data.shape[:axis])} before the axis")
-    if name == "offsets":
-        if given.shape[-1] == 0:
-            raise RuntimeError("Trying to create tensor with negative dimension -1: [-1]")
-        return given.to(torch.int64).contiguous(), axis
-    ends = given.cumsum(-1, dtype=torch.int64)
-    return torch.cat([ends.new_zeros((*before, 1)), ends], -1), axis
-
-
-def _geometry(data: torch.Tensor, borders: torch.Tensor, axis: int, reduce: str, *, checked: bool) -> list[int]:
-    """`struct segments` of the Metal source."""
+    shape, segments = tuple(data.shape), given.shape[-1] - int(offsets is not None)
+    if tuple(given.shape)[:-1] != shape[:axis]:
+        raise RuntimeError(f"segment_reduce(): Expected {name} of the sizes {list(shape[:axis])} before the axis")
+    if segments < 0:
+        raise RuntimeError("Trying to create tensor with negative dimension -1: [-1]")
+    checked = offsets is None and not unsafe
+    if checked and given.numel() == 0:
+        raise RuntimeError(
+            "min(): Expected reduction dim to be specified for input.numel() == 0. "
+            "Specify the reduction dim with the 'dim' argument."
+        )
     if reduce not in _REDUCTIONS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     require_supported(data, "segment_reduce")
-    shape = tuple(data.shape)
-    return [borders.shape[-1] - 1, shape[axis], math.prod(shape[axis + 1 :]), _REDUCTIONS[reduce], int(checked)]
-
-
-def _grid(out: torch.Tensor, geometry: list[int]) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
-    """The grid, and groups wide enough for the inner elements and high enough for segments of average length."""
-    segments, size, inner, *_ = geometry
+    rows, size, inner = math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
+    geometry = [segments, size, inner, _REDUCTIONS[reduce], int(checked), int(offsets is not None)]
+    # Groups wide enough for the inner elements, and high enough for segments of average length.
     width = min(_MOST_COLUMNS, _power_of_two(inner))
-    height = min(_GROUP // width, _power_of_two(max(-(-size // segments), size // limits.MOST_STEPS)))
-    rows = out.numel() // inner
-    return (-(-inner // width) * width, height, rows), (width, height, 1)
+    average = -(-size // max(segments, 1))
+    height = min(_GROUP // width, _power_of_two(max(average, size // limits.MOST_STEPS)))
+    threads = -(-inner // width) * width, height, rows * segments
+    return _Plan((*shape[:axis], segments, *shape[axis + 1 :]), geometry, threads, (width, height, 1))
 
 
-def _is_too_long(borders: torch.Tensor, size: int, threads: int, *, squared: bool = False) -> bool:
-    """Whether the longest segment of rows of `size` elements takes too long, shared by so many threads.
+def _plan_of_backward(
+    data: torch.Tensor,
+    lengths: torch.Tensor | None,
+    offsets: torch.Tensor | None,
+    grad: torch.Tensor,
+    output: torch.Tensor,
+    reduce: str,
+    axis: int,
+) -> _Plan:
+    """The same with the checks of the other operands."""
+    plan = _plan(data, lengths, offsets, reduce, axis, unsafe=True)
+    require_device(data, {"grad": grad, "output": output}, "_segment_reduce_backward")
+    for tensor in (grad, output):
+        require_scalar_type(tensor, data.dtype)
+    count = math.prod(plan.shape)
+    if grad.numel() < count or output.numel() < count:
+        raise RuntimeError(f"_segment_reduce_backward: expected grad and output to have {count} elements")
+    return plan
+
+
+def _is_too_long(borders: torch.Tensor, plan: _Plan, *, squared: bool = False) -> bool:
+    """Whether the longest segment takes too long for the threads that share it.
 
     `squared`: a thread may run through the segment for each of its elements, as for the products of all others.
     """
+    size, threads = plan.geometry[1], plan.group[1]
     if size * (size if squared else 1) // threads <= limits.MOST_STEPS:
         return False
-    longest = int(borders.clamp(0, size).diff().max())  # read back where it matters alone
+    borders = borders.clamp(0, size)
+    if not plan.geometry[-1]:
+        borders = torch.cat([torch.zeros_like(borders[..., :1]), borders], -1)
+    longest = int(borders.diff().max())  # read back where it matters alone
     steps = longest * (longest if squared else 1) // threads
     return is_too_long("segment_reduce", steps, f"segments of {longest} elements")
 
