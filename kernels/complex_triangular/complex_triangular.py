@@ -42,18 +42,14 @@ def linalg_solve_triangular(
 
 
 def _plan_of_triangular(
-    A: torch.Tensor,  # noqa: N803
-    B: torch.Tensor,  # noqa: N803
-    upper: bool,
-    left: bool,
-    unitriangular: bool,
+    matrices: torch.Tensor, sides: torch.Tensor, upper: bool, left: bool, unit: bool
 ) -> tuple[torch.Size, _Systems]:
     """The shape of the solution, and the systems. Raises what the CPU raises."""
-    shape = _shape_of_solution(A, B, left=left)
+    shape = _shape_of_solution(matrices, sides, left=left)
     if shape is None:
-        flags = {"upper": upper, "left": left, "unitriangular": unitriangular}
-        shape = empty_results(_aten.linalg_solve_triangular.default, [A, B], torch.device("meta"), **flags)[0].shape
-    return shape, _systems(A if left else A.mT, B, shape, [(upper == left, unitriangular)], left=left)
+        flags, given = {"upper": upper, "left": left, "unitriangular": unit}, [matrices, sides]
+        shape = empty_results(_aten.linalg_solve_triangular.default, given, torch.device("meta"), **flags)[0].shape
+    return shape, _systems(matrices if left else matrices.mT, shape, ((upper == left, unit),), left)
 
 
 def triangular_solve(
@@ -71,7 +67,7 @@ def triangular_solve(
     vectors = _vectors(expanded(self, shape), as_columns=True)
     copies = A.expand(*shape[:-2], *A.shape[-2:]).clone()
     matrices = (copies.mT if transpose else copies).resolve_conj()
-    _solve(vectors, matrices, _systems(matrices, self, shape, [(upper != transpose, unitriangular)]))
+    _solve(vectors, matrices, _systems(matrices, shape, ((upper != transpose, unitriangular),)))
     return vectors.mT, copies
 
 
@@ -98,25 +94,21 @@ def linalg_lu_solve(
 
 
 def _plan_of_lu(
-    LU: torch.Tensor,  # noqa: N803
-    pivots: torch.Tensor,
-    B: torch.Tensor,  # noqa: N803
-    left: bool,
-    adjoint: bool,
+    factors: torch.Tensor, pivots: torch.Tensor, sides: torch.Tensor, left: bool, adjoint: bool
 ) -> tuple[torch.Size, _Systems, tuple[tuple[int, ...], list[int]]]:
-    """The shape of the solution, its systems, and the exchanges: the shape of their pivots, and the kernel's numbers.
+    """The shape of the solution, its systems, and the shape of the pivots with the numbers of the kernel `exchange`.
 
     Raises what the CPU raises.
     """
-    shape = _shape_of_solution(LU, B, left=left) if pivots.shape == LU.shape[:-1] else None
+    shape = _shape_of_solution(factors, sides, left=left) if pivots.shape == factors.shape[:-1] else None
     if shape is None:
-        flags = {"left": left, "adjoint": adjoint}
-        shape = empty_results(_aten.linalg_lu_solve.default, [LU, pivots, B], torch.device("meta"), **flags)[0].shape
+        flags, given = {"left": left, "adjoint": adjoint}, [factors, pivots, sides]
+        shape = empty_results(_aten.linalg_lu_solve.default, given, torch.device("meta"), **flags)[0].shape
     if pivots.dtype != torch.int32:  # the meta kernel checks this only for tensors that are not on meta
         raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
     in_order = left != adjoint
-    triangles = [(False, True), (True, False)] if in_order else [(False, False), (True, True)]
-    systems = _systems(LU if in_order else LU.mT, B, shape, triangles, left=left, conjugates=adjoint)
+    triangles = ((False, True), (True, False)) if in_order else ((False, False), (True, True))
+    systems = _systems(factors if in_order else factors.mT, shape, triangles, left, adjoint)
     count, n = (shape[-1], shape[-2]) if left else shape[-2:]
     numbers = [count, n, pivots.shape[-1], int(not in_order), systems.vectors]
     return shape, systems, ((*shape[:-2], pivots.shape[-1]), numbers)
@@ -140,9 +132,10 @@ def cholesky_out(self: torch.Tensor, upper: bool = False, *, out: torch.Tensor) 
 
 def cholesky_inverse(self: torch.Tensor, upper: bool = False) -> torch.Tensor:
     """`cholesky_inverse`: of L L^H, or of U^H U where `upper`."""
-    matrices = self.resolve_conj()
-    systems = planned(_plan_of_inverse, (matrices,), upper)
-    n = systems.n
+    if not _are_square(self):
+        empty_results(_aten.cholesky_inverse.default, [self, upper], torch.device("meta"))
+    matrices, n = self.resolve_conj(), self.shape[-1]
+    systems = planned(_systems, (matrices,), self.shape, ((upper, False),), False, False, True)
     vectors = expanded(torch.eye(n, dtype=self.dtype, device=self.device), self.shape).contiguous()
     _solve(vectors, matrices, systems)
     # Transposed, so that the result has columns in contiguous memory, as the meta kernel says.
@@ -152,13 +145,6 @@ def cholesky_inverse(self: torch.Tensor, upper: bool = False) -> torch.Tensor:
         operands, threads = (transposed, vectors, n, int(upper), part.start), (side, side, part.stop - part.start)
         kernel(*operands, threads=threads, group_size=(_TILE, _TILE, 1), arg_casts=_CASTS_OF_PRODUCT)
     return transposed.mT
-
-
-def _plan_of_inverse(matrices: torch.Tensor, upper: bool) -> _Systems:
-    """The systems. Raises what the CPU raises."""
-    if not _are_square(matrices):
-        empty_results(_aten.cholesky_inverse.default, [matrices, upper], torch.device("meta"))
-    return _systems(matrices, matrices, matrices.shape, [(upper, False)], left=False, of_identity=True)
 
 
 def linalg_inv_ex(A: torch.Tensor, *, check_errors: bool = False) -> tuple[torch.Tensor, torch.Tensor]:  # noqa: N803
@@ -192,26 +178,18 @@ def _vectors(x: torch.Tensor, *, as_columns: bool) -> torch.Tensor:
 
 
 class _Systems(NamedTuple):
-    """Triangular systems that are solved one after the other for the rows of a tensor.
+    """Triangular systems that are solved one after the other for the rows of a tensor."""
 
-    Attributes:
-        vectors, n: how many rows, and their length.
-        batch: the shape to which matrices are expanded before they become a batch of one dimension; None if they stay.
-        numbers: for each system, the numbers of the kernel but the last one.
-    """
-
-    vectors: int
+    vectors: int  # how many rows
     n: int
-    batch: tuple[int, ...] | None
-    numbers: list[list[int]]
+    batch: tuple[int, ...] | None  # to which matrices are expanded before they get one dimension; None if they stay
+    numbers: list[list[int]]  # of the kernel, but the last one, for each system
 
 
 def _systems(
     matrices: torch.Tensor,
-    sides: torch.Tensor,
     shape: Sequence[int],
     triangles: Sequence[tuple[bool, bool]],
-    *,
     left: bool = True,
     conjugates: bool = False,
     of_identity: bool = False,
@@ -221,30 +199,28 @@ def _systems(
     `triangles`: which triangle of M is read, and whether its diagonal is taken for ones. `of_identity`: the vectors are
     the columns of the identity; what stays zero is not computed.
     """
-    require_scalar_type(sides, matrices.dtype)
     *batch, rows, columns = shape
     count, n = (columns, rows) if left else (rows, columns)
     whole = (*batch, n, n)
     flat = on_meta(matrices).expand(whole)
     flat = flat.reshape(math.prod(batch), n, n) if len(batch) > 1 else flat
     strides = flat.stride() if batch else (0, *flat.stride())
-    switches = int(conjugates), int(of_identity)
-    numbers = [[count, n, *strides, int(upper), int(unit), *switches] for upper, unit in triangles]
+    numbers = [[count, n, *strides, *map(int, (*triangle, conjugates, of_identity))] for triangle in triangles]
     stays = matrices.shape == whole and len(batch) <= 1
     return _Systems(math.prod(batch) * count, n, None if stays else whole, numbers)
 
 
 def _solve(vectors: torch.Tensor, matrices: torch.Tensor, systems: _Systems) -> None:
     """Solve the systems in place."""
+    require_scalar_type(vectors, matrices.dtype)
     count, n, batch, numbers = systems
     if not vectors.numel():
         return
     if is_too_long("linalg.solve_triangular", _STEPS_OF_ROW * n, "{} rows", n):
         for *_, upper, unit, conjugates, _ in numbers:
             on_cpu = matrices.cpu().conj() if conjugates else matrices.cpu()
-            sides = vectors.mT.cpu()
-            solved = torch.linalg.solve_triangular(on_cpu, sides, upper=bool(upper), unitriangular=bool(unit))
-            vectors.copy_(solved.mT)
+            options = {"upper": bool(upper), "unitriangular": bool(unit)}
+            vectors.copy_(torch.linalg.solve_triangular(on_cpu, vectors.mT.cpu(), **options).mT)
         return
     if batch is not None:
         matrices = matrices.expand(batch)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from ..runtime.layout import launch_elements
+from ..runtime.layout import broadcast, expanded, launch_elements
 from ..runtime.operands import FLOATING, not_implemented, require_device, scalar_type
 from ..runtime.shader import METAL_TYPES, Shader
 
@@ -34,10 +34,11 @@ def binomial(count: torch.Tensor, prob: torch.Tensor, generator: torch.Generator
         raise RuntimeError(f"Found dtype {scalar_type(prob.dtype)} but expected {scalar_type(count.dtype)}")
     if count.dtype != torch.float32:
         raise not_implemented("binomial_cpu", count.dtype)
-    counts, probabilities = torch.broadcast_tensors(count, prob)  # type: ignore[no-untyped-call]
-    out = torch.empty(counts.shape, dtype=count.dtype, device=count.device)
+    shape = broadcast(count.shape, prob.shape)
+    out = torch.empty(shape, dtype=count.dtype, device=count.device)
     if out.numel():
-        operands = (counts.contiguous(), probabilities.contiguous(), _seed(count.device, generator), out.numel())
+        counts, probabilities = expanded(count, shape).contiguous(), expanded(prob, shape).contiguous()
+        operands = (counts, probabilities, _seed(count.device, generator), out.numel())
         launch_elements(_shader.kernel("binomial_of", count.device), out.numel(), out, *operands)
     return out
 

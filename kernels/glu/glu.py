@@ -19,18 +19,11 @@ _BACKWARD_DTYPES = FLOATING | {torch.complex64}
 
 
 class _Plan(NamedTuple):
-    """A launch for operands whose shapes fit.
+    """A launch for operands whose shapes fit: the kernels for vectors that are aligned, and for all else."""
 
-    Attributes:
-        shape: of the result.
-        distances: from the linear parts to the gates, in elements, of each operand that has both.
-        lanes: 0 where elements do not come in vectors.
-        wide, narrow: the kernels for vectors that are aligned, and for all else.
-    """
-
-    shape: tuple[int, ...]
-    distances: list[int]
-    lanes: int
+    shape: tuple[int, ...]  # of the result
+    distances: list[int]  # in elements, from the linear part to the gate of each operand that has both
+    lanes: int  # of a vector; 0 if there are none
     wide: tuple[str, Layout]
     narrow: tuple[str, Layout]
 

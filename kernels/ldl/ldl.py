@@ -10,7 +10,7 @@ import torch
 from ...metal_limits import SIMD_WIDTH
 from ..runtime.layout import broadcast
 from ..runtime.operands import require_supported
-from ..runtime.outputs import check_outputs, is_ready
+from ..runtime.outputs import check_outputs, empty_results, is_ready
 from ..runtime.rows import is_too_long, launch_rows, row_group
 from ..runtime.shader import METAL_TYPES, Shader
 from ..runtime.signatures import planned
@@ -77,10 +77,9 @@ def linalg_ldl_solve_out(
     Batch dimensions broadcast. `pivots`: of any integer dtype. A matrix with a pivot out of range gives NaN; the CPU,
     which can read the pivots, raises.
     """
-    plan = planned(_plan_of_fitting, (LD, pivots, B), hermitian)
-    if plan is None or not is_ready(out, plan.shape, B.dtype):
+    plan = planned(_plan, (LD, pivots, B), hermitian)
+    if not is_ready(out, plan.shape, B.dtype):
         check_outputs(_aten.linalg_ldl_solve.out, [LD, pivots, B], {"out": out}, [B.dtype], hermitian=hermitian)
-        plan = plan or _plan(LD, pivots, B, hermitian)
     if out.numel() == 0:
         return out
     n = plan.numbers[0]
@@ -97,35 +96,25 @@ def linalg_ldl_solve_out(
 
 
 class _Plan(NamedTuple):
-    """A solution.
-
-    Attributes:
-        shape: of the result.
-        converts: whether operands are expanded or cast first.
-        kernel: its name.
-        vectors: how many there are to solve for.
-        numbers: the sizes that the kernel takes: rows, and columns of a matrix of right-hand sides.
-    """
+    """A solution."""
 
     shape: tuple[int, ...]
-    converts: bool
+    converts: bool  # whether operands are expanded or cast first
     kernel: str
-    vectors: int
-    numbers: list[int]
+    vectors: int  # to solve for
+    numbers: list[int]  # rows, and columns of a matrix of right-hand sides
 
 
-def _plan_of_fitting(LD: torch.Tensor, pivots: torch.Tensor, B: torch.Tensor, hermitian: bool) -> _Plan | None:  # noqa: N803
-    """The plan if nothing is to be refused. What does not fit goes to the meta kernel."""
-    fits = LD.dim() >= 2 and B.dim() >= 2 and LD.dtype == B.dtype and pivots.dtype in _INTEGERS
-    fits = fits and pivots.shape == LD.shape[:-1] and LD.shape[-1] == LD.shape[-2] == B.shape[-2]
-    return _plan(LD, pivots, B, hermitian) if fits else None
-
-
-def _plan(LD: torch.Tensor, pivots: torch.Tensor, B: torch.Tensor, hermitian: bool) -> _Plan:  # noqa: N803
-    _check_dtype(B, "linalg_ldl_solve")
-    batch, (n, columns) = broadcast(LD.shape[:-2], B.shape[:-2]), B.shape[-2:]
-    converts = pivots.dtype != torch.int32 or not LD.shape[:-2] == batch == B.shape[:-2]
-    kernel = f"ldl_solve_{_suffix(B.dtype, hermitian)}"
+def _plan(factors: torch.Tensor, pivots: torch.Tensor, sides: torch.Tensor, hermitian: bool) -> _Plan:
+    """Raise what the CPU raises. What does not fit goes to the meta kernel: its first call loads sympy."""
+    fits = factors.dim() >= 2 and sides.dim() >= 2 and factors.dtype == sides.dtype and pivots.dtype in _INTEGERS
+    if not (fits and pivots.shape == factors.shape[:-1] and factors.shape[-1] == factors.shape[-2] == sides.shape[-2]):
+        given, options = [factors, pivots, sides], {"hermitian": hermitian}
+        empty_results(_aten.linalg_ldl_solve.default, given, torch.device("meta"), **options)
+    _check_dtype(sides, "linalg_ldl_solve")
+    batch, (n, columns) = broadcast(factors.shape[:-2], sides.shape[:-2]), sides.shape[-2:]
+    converts = pivots.dtype != torch.int32 or not factors.shape[:-2] == batch == sides.shape[:-2]
+    kernel = f"ldl_solve_{_suffix(sides.dtype, hermitian)}"
     return _Plan((*batch, n, columns), converts, kernel, math.prod(batch) * columns, [n, columns])
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import torch
 
-from ..runtime.layout import launch_elements, layout_of, memory_format_of
+from ..runtime.layout import Layout, launch_elements, layout_of, memory_format_of
 from ..runtime.operands import require_device
-from ..runtime.outputs import overlaps, refuse_internal_overlap, resize_output
+from ..runtime.outputs import on_meta, overlaps, refuse_internal_overlap, resize_output
 from ..runtime.shader import Shader
+from ..runtime.signatures import planned
 
 _shader = Shader(__file__)
 # Elements are moved as unsigned integers of their size, contiguous neighbours as 16 bytes.
@@ -18,21 +19,28 @@ _PARTS = 4  # of rearrange.metal: the elements that a thread moves if neighbours
 
 def channel_shuffle(self: torch.Tensor, groups: int) -> torch.Tensor:
     """`channel_shuffle`: transposes the channels as a matrix of (groups, channels / groups)."""
-    if self.dim() <= 2:
-        raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(self.shape)}")
-    channels = self.shape[1]
+    strides, layout = planned(_shuffled, (self,), groups)
+    if self.numel() == 0:
+        return torch.ops.aten.alias.default(self)  # type: ignore[no-any-return]
+    out = torch.empty_strided(self.shape, strides, dtype=self.dtype, device=self.device)
+    _launch(out, self, layout)
+    return out
+
+
+def _shuffled(x: torch.Tensor, groups: int) -> tuple[tuple[int, ...], Layout]:
+    """The strides of the result, and its layout with that of `x`. Raises what the CPU raises."""
+    if x.dim() <= 2:
+        raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(x.shape)}")
+    channels = x.shape[1]
     if groups <= 0:
         raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
     if channels % groups:
         raise RuntimeError(
             f"Number of channels must be divisible by groups. Got {channels} channels and {groups} groups."
         )
-    if self.numel() == 0:
-        return torch.ops.aten.alias.default(self)  # type: ignore[no-any-return]
-    out = torch.empty(self.shape, dtype=self.dtype, device=self.device, memory_format=memory_format_of(self))
-    each = channels // groups
-    _copy(out.unflatten(1, (each, groups)), self.unflatten(1, (groups, each)).transpose(1, 2))  # type: ignore[no-untyped-call]
-    return out
+    out, each = torch.empty(x.shape, device="meta", memory_format=memory_format_of(x)), channels // groups
+    source = on_meta(x).unflatten(1, (groups, each)).transpose(1, 2)
+    return out.stride(), layout_of([out.unflatten(1, (each, groups)), source])  # type: ignore[no-untyped-call]
 
 
 def narrow_copy_out(self: torch.Tensor, dim: int, start: int, length: int, *, out: torch.Tensor) -> torch.Tensor:
@@ -56,14 +64,14 @@ def narrow_copy_out(self: torch.Tensor, dim: int, start: int, length: int, *, ou
     refuse_internal_overlap(out)
     if out.numel():
         part = self.as_strided(shape, strides, self.storage_offset() + first * strides[dim])
-        _copy(out, part.clone() if overlaps(out, part) else part)
+        source = part.clone() if overlaps(out, part) else part
+        _launch(out, source, layout_of([out, source]))
     return out
 
 
-def _copy(out: torch.Tensor, source: torch.Tensor) -> None:
-    """Copy a view to a view of the same shape."""
-    layout, moved_as = layout_of([out, source]), _MOVED_AS[out.element_size()]
-    lanes = _VECTOR_BYTES // out.element_size()
+def _launch(out: torch.Tensor, source: torch.Tensor, layout: Layout) -> None:
+    """Copy what has this layout, from the first element of each tensor on."""
+    moved_as, lanes = _MOVED_AS[out.element_size()], _VECTOR_BYTES // out.element_size()
     vectors = layout.in_vectors(lanes)
     wide = "" if layout.fits_32_bits else "64"
     if vectors is not None and out.storage_offset() % lanes == 0 and source.storage_offset() % lanes == 0:

@@ -43,7 +43,7 @@ def scaled_mm_out(
     out: torch.Tensor,
 ) -> torch.Tensor:
     """`_scaled_mm.out`: `scale_result` divides only 8-bit results, as on the CPU."""
-    return _multiply_into(out, (self, mat2, scale_a, scale_b, bias, scale_result), out_dtype)
+    return _product((self, mat2, scale_a, scale_b, bias, scale_result), out_dtype, out=out)
 
 
 def scaled_mm(
@@ -65,20 +65,14 @@ _Recipes = tuple[tuple[int, ...], tuple[int, ...], bool, tuple[int, ...]] | None
 
 
 class _Plan(NamedTuple):
-    """A checked product.
+    """A checked product."""
 
-    Attributes:
-        kernel: its name; empty for results of a dtype that the CPU casts sums to.
-        shape, strides: of the result.
-        is_ready: whether the given output has this shape; if not, the strides are those of a new result.
-        layout: the numbers of the kernel behind the sizes of the result. The last four are whether there are scales by
-            row and by column, a bias, and a scale of the result.
-    """
-
-    kernel: str
+    kernel: str  # empty for results of a dtype that the CPU casts sums to
     shape: tuple[int, int]
-    strides: tuple[int, ...]
+    strides: tuple[int, ...]  # of the output if it is ready, which has the shape then, else of a new result
     is_ready: bool
+    # Of the kernel, behind the sizes of the result; the last four: whether there are scales by row and by column, a
+    # bias, and a scale of the result.
     layout: list[int]
 
 
@@ -121,26 +115,22 @@ def _plan(
     return _Plan(f"scaled_mm_{formats[0]}_{formats[1]}_{_RESULTS[dtype]}", shape, strides, is_ready, layout)
 
 
-def _product(given: Sequence[Any], out_dtype: torch.dtype | None, recipes: _Recipes = None) -> torch.Tensor:
-    """A new result. `given`: the tensors of `_scaled_mm`, None for those that are not given."""
-    dtype = given[0].dtype if out_dtype is None else out_dtype
-    plan = planned(_plan, (*given, None), dtype, recipes)
-    out = torch.empty_strided(plan.shape, plan.strides, dtype=dtype, device=given[0].device)
-    return _multiply(plan, given, out)
-
-
-def _multiply_into(
-    out: torch.Tensor, given: Sequence[Any], out_dtype: torch.dtype | None, recipes: _Recipes = None
+def _product(
+    given: Sequence[Any], out_dtype: torch.dtype | None, recipes: _Recipes = None, out: torch.Tensor | None = None
 ) -> torch.Tensor:
-    """The result in `out`, which is checked and resized."""
-    plan = planned(_plan, (*given, out), out.dtype, recipes)
-    if out_dtype is not None and out_dtype != out.dtype:
+    """A new result, or the one in `out`. `given`: the tensors of `_scaled_mm`, None for those that are not given."""
+    dtype = out.dtype if out is not None else given[0].dtype if out_dtype is None else out_dtype
+    plan = planned(_plan, (*given, out), dtype, recipes)
+    if out is None:
+        out = torch.empty_strided(plan.shape, plan.strides, dtype=dtype, device=given[0].device)
+    elif out_dtype is not None and out_dtype != dtype:
         raise ValueError("out_dtype must match output matrix type")
-    if plan.kernel:
-        refuse_overlap(out, *given[:4])
-    if not plan.is_ready:
-        resize_output(out, plan.shape)
-        plan = planned(_plan, (*given, out), out.dtype, recipes)
+    else:
+        if plan.kernel:
+            refuse_overlap(out, *given[:4])
+        if not plan.is_ready:
+            resize_output(out, plan.shape)
+            plan = planned(_plan, (*given, out), dtype, recipes)
     return _multiply(plan, given, out)
 
 
@@ -186,8 +176,7 @@ def scaled_mm_v2_out(
 ) -> torch.Tensor:
     """`_scaled_mm_v2.out` with the recipes of the CPU: one scale, or one for each row and column."""
     recipes = tuple(recipe_a), tuple(recipe_b), any(swizzle_a) or any(swizzle_b), tuple(contraction_dim)
-    given = (self, mat2, _only(scale_a), _only(scale_b), bias, None)
-    return _multiply_into(out, given, out_dtype, recipes)
+    return _product((self, mat2, _only(scale_a), _only(scale_b), bias, None), out_dtype, recipes, out)
 
 
 def scaled_mm_v2(

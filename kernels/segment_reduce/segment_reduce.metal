@@ -6,7 +6,7 @@ constant constexpr long SUM = 0, MEAN = 1, MAXIMUM = 2, MINIMUM = 3, PRODUCT = 4
 
 // What the host passes: segments a row, numbers a row, inner elements of each number, the reduction, and whether
 // segments that leave the row, or leave something of it over, are reported, and whether the start of the first segment
-// stands before the ends; it is zero otherwise.
+// is given; it is zero otherwise.
 struct segments {
   long count;
   long size;

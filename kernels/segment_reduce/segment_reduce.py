@@ -38,13 +38,14 @@ def segment_reduce(
     """
     if indices is not None:
         raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
-    plan = planned(_plan, (data, lengths, offsets), reduce, axis, unsafe)
+    given, has_start = _given(lengths, offsets)
+    plan = planned(_plan, (data, given), reduce, axis, has_start, unsafe)
     out = torch.empty(plan.shape, dtype=data.dtype, device=data.device)
     if out.numel():
-        borders = _borders(lengths, offsets)
+        borders = _borders(given, has_start)
         if _is_too_long(borders, plan):
-            given: dict[str, Any] = {"lengths": lengths, "offsets": offsets, "axis": axis, "initial": initial}
-            fill_on_cpu([out], _aten.segment_reduce, data, reduce, unsafe=unsafe, **given)
+            options: dict[str, Any] = {"lengths": lengths, "offsets": offsets, "axis": axis, "initial": initial}
+            fill_on_cpu([out], _aten.segment_reduce, data, reduce, unsafe=unsafe, **options)
             return out
         kernel = _shader.kernel(f"segment_reduce_{METAL_TYPES[data.dtype]}", data.device)
         operands = (out, data.contiguous(), borders, _initial(initial), plan.geometry)
@@ -64,13 +65,14 @@ def segment_reduce_backward(
     initial: float | None = None,
 ) -> torch.Tensor:
     """`_segment_reduce_backward`: zero outside of segments."""
-    plan = planned(_plan_of_backward, (data, lengths, offsets, grad, output), reduce, axis)
+    given, has_start = _given(lengths, offsets)
+    plan = planned(_plan_of_backward, (data, given, grad, output), reduce, axis, has_start)
     gradient = torch.zeros_like(data, memory_format=torch.contiguous_format)
     if 0 not in plan.shape and gradient.numel():
-        borders = _borders(lengths, offsets)
+        borders = _borders(given, has_start)
         if _is_too_long(borders, plan, squared=reduce == "prod"):
-            given: dict[str, Any] = {"lengths": lengths, "offsets": offsets, "axis": axis, "initial": initial}
-            fill_on_cpu([gradient], _aten._segment_reduce_backward, grad, output, data, reduce, **given)
+            options: dict[str, Any] = {"lengths": lengths, "offsets": offsets, "axis": axis, "initial": initial}
+            fill_on_cpu([gradient], _aten._segment_reduce_backward, grad, output, data, reduce, **options)
             return gradient
         kernel = _shader.kernel(f"segment_reduce_backward_{METAL_TYPES[data.dtype]}", data.device)
         operands = (grad.contiguous(), output.contiguous(), data.contiguous(), borders, _initial(initial))
@@ -78,11 +80,18 @@ def segment_reduce_backward(
     return gradient
 
 
-def _borders(lengths: torch.Tensor | None, offsets: torch.Tensor | None) -> torch.Tensor:
-    """The ends of the segments, contiguous int64; with offsets, the start of the first one stands before them."""
+def _given(lengths: torch.Tensor | None, offsets: torch.Tensor | None) -> tuple[torch.Tensor, bool]:
+    """What gives the segments, and whether it is offsets, which have the start of the first segment."""
     if offsets is not None:
-        return offsets.to(torch.int64).contiguous()
-    return torch.cumsum(lengths, -1, dtype=torch.int64)  # type: ignore[arg-type]
+        return offsets, True
+    if lengths is None:
+        raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
+    return lengths, False
+
+
+def _borders(given: torch.Tensor, has_start: bool) -> torch.Tensor:
+    """The ends of the segments, behind the start of the first one if it is given; contiguous int64."""
+    return given.to(torch.int64).contiguous() if has_start else given.cumsum(-1, dtype=torch.int64)
 
 
 class _Plan(NamedTuple):
@@ -95,29 +104,22 @@ class _Plan(NamedTuple):
 
 
 def _plan(
-    data: torch.Tensor,
-    lengths: torch.Tensor | None,
-    offsets: torch.Tensor | None,
-    reduce: str,
-    axis: int,
-    unsafe: bool,
+    data: torch.Tensor, given: torch.Tensor, reduce: str, axis: int, has_start: bool, unsafe: bool = True
 ) -> _Plan:
     """Raise what the CPU raises."""
-    given, name = (lengths, "lengths") if offsets is None else (offsets, "offsets")
-    if given is None:
-        raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
+    name = "offsets" if has_start else "lengths"
     axis = wrap_dim(axis, data.dim())
     require_device(data, {name: given}, "segment_reduce")
     if axis != given.dim() - 1:
         raise RuntimeError(f"segment_reduce(): Expected axis to be the last dimension of {name} but got {axis}.")
     if given.dtype not in (torch.int64, torch.int32):
         raise NotImplementedError(f"segment_reduce takes no {name} of {given.dtype}")
-    shape, segments = tuple(data.shape), given.shape[-1] - int(offsets is not None)
+    shape, segments = tuple(data.shape), given.shape[-1] - int(has_start)
     if tuple(given.shape)[:-1] != shape[:axis]:
         raise RuntimeError(f"segment_reduce(): Expected {name} of the sizes {list(shape[:axis])} before the axis")
     if segments < 0:
         raise RuntimeError("Trying to create tensor with negative dimension -1: [-1]")
-    checked = offsets is None and not unsafe
+    checked = not (has_start or unsafe)
     if checked and given.numel() == 0:
         raise RuntimeError(
             "min(): Expected reduction dim to be specified for input.numel() == 0. "
@@ -127,7 +129,7 @@ def _plan(
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     require_supported(data, "segment_reduce")
     rows, size, inner = math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
-    geometry = [segments, size, inner, _REDUCTIONS[reduce], int(checked), int(offsets is not None)]
+    geometry = [segments, size, inner, _REDUCTIONS[reduce], int(checked), int(has_start)]
     # Groups wide enough for the inner elements, and high enough for segments of average length.
     width = min(_MOST_COLUMNS, _power_of_two(inner))
     average = -(-size // max(segments, 1))
@@ -137,16 +139,10 @@ def _plan(
 
 
 def _plan_of_backward(
-    data: torch.Tensor,
-    lengths: torch.Tensor | None,
-    offsets: torch.Tensor | None,
-    grad: torch.Tensor,
-    output: torch.Tensor,
-    reduce: str,
-    axis: int,
+    data: torch.Tensor, given: torch.Tensor, grad: torch.Tensor, output: torch.Tensor, *arguments: Any
 ) -> _Plan:
     """The same with the checks of the other operands."""
-    plan = _plan(data, lengths, offsets, reduce, axis, unsafe=True)
+    plan = _plan(data, given, *arguments)
     require_device(data, {"grad": grad, "output": output}, "_segment_reduce_backward")
     for tensor in (grad, output):
         require_scalar_type(tensor, data.dtype)

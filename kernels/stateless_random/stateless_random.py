@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 import torch
 
@@ -54,9 +55,15 @@ def philox_key_fold_in_tensor(key: torch.Tensor, data: torch.Tensor) -> torch.Te
 def philox_uniform_(self: torch.Tensor, key: torch.Tensor, low: float = 0.0, high: float = 1.0) -> torch.Tensor:
     """`_philox_uniform_`: from `low` up to `high`, both rounded to the dtype first."""
     _check_drawn(self, key, "_philox_uniform_")
-    ends = torch.tensor([low, high], dtype=self.dtype)
-    _draw(self, key, f"uniform_{METAL_TYPES[self.dtype]}", [float(ends[0]), float(ends[1] - ends[0])])
+    _draw(self, key, f"uniform_{METAL_TYPES[self.dtype]}", _rounded(low, high, self.dtype))
     return self
+
+
+@lru_cache(maxsize=64)
+def _rounded(low: float, high: float, dtype: torch.dtype) -> list[float]:
+    """The lower end and the distance to the upper one, rounded to the dtype."""
+    ends = torch.tensor([low, high], dtype=dtype)
+    return [float(ends[0]), float(ends[1] - ends[0])]
 
 
 def philox_normal_(self: torch.Tensor, key: torch.Tensor, mean: float = 0.0, std: float = 1.0) -> torch.Tensor:

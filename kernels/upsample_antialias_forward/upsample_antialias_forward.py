@@ -27,8 +27,22 @@ _DTYPES = FLOATING | {torch.uint8}
 _HEIGHT, _WIDTH = 2, 3
 
 
-def _out(operator: str, filter_name: str | None = None) -> Callable[..., torch.Tensor]:
-    """The out form of an operator. Without a filter it is bicubic resampling of bytes that is not antialiased."""
+def _forms(operator: str, filter_name: str | None = None) -> tuple[Callable[..., torch.Tensor], ...]:
+    """The functional form of an operator and its out form. Without a filter it is bicubic, and not antialiased."""
+
+    def resampled(out: torch.Tensor, self: torch.Tensor, plan: _Plan, arguments: Sequence[Any]) -> torch.Tensor:
+        scales, passes = plan
+        if not passes:
+            out.copy_(self)
+        elif filter_name is None:
+            _resample_bytes(out, self, clamped_byte_weights, arguments[1], passes)
+        elif is_too_far(operator, filter_name, scales, self.shape[2:]):
+            fill_on_cpu([out], getattr(_aten, operator), self, *arguments)
+        elif self.dtype == torch.uint8:
+            _resample_bytes(out, self, byte_weights, filter_name, passes)
+        else:
+            _resample(out, self, filter_name, passes)
+        return out
 
     def out_of(
         self: torch.Tensor,
@@ -41,34 +55,31 @@ def _out(operator: str, filter_name: str | None = None) -> Callable[..., torch.T
     ) -> torch.Tensor:
         """Floats are summed in float32. Bytes take the CPU's weights and give the same bytes."""
         arguments = (tuple(output_size), align_corners, scales_h, scales_w)
-        plan = planned(_plan_of_fitting, (self, out), *arguments)
+        plan = planned(_plan_of_fitting, (self, out), operator, *arguments)
         if plan is None:
             given = [self, output_size, align_corners, scales_h, scales_w]
             check_outputs(getattr(_aten, operator).out, given, {"out": out}, [self.dtype])
             require_device(self, {"out": out}, operator)
-        require_supported(self, operator, _DTYPES)
-        if not out.numel():
-            return out
-        scales, passes = plan or _plan(self, out, *arguments)
-        if not passes:
-            out.copy_(self)
-        elif filter_name is None:
-            _resample_bytes(out, self, clamped_byte_weights, align_corners, passes)
-        elif is_too_far(operator, filter_name, scales, self.shape[2:]):
-            fill_on_cpu([out], getattr(_aten, operator), self, output_size, align_corners, scales_h, scales_w)
-        elif self.dtype == torch.uint8:
-            _resample_bytes(out, self, byte_weights, filter_name, passes)
-        else:
-            _resample(out, self, filter_name, passes)
-        return out
+            require_supported(self, operator, _DTYPES)
+            if not out.numel():
+                return out
+            plan = _plan(self, out, *arguments)
+        return resampled(out, self, plan, arguments)
 
-    return out_of
+    def result_of(
+        self: torch.Tensor,
+        output_size: Sequence[int],
+        align_corners: bool,
+        scales_h: float | None = None,
+        scales_w: float | None = None,
+    ) -> torch.Tensor:
+        """The result has the input's memory format."""
+        arguments = (tuple(output_size), align_corners, scales_h, scales_w)
+        shape, strides, plan = planned(_plan_of_new, (self,), operator, *arguments)
+        out = torch.empty_strided(shape, strides, dtype=self.dtype, device=self.device)
+        return out_of(self, *arguments, out=out) if plan is None else resampled(out, self, plan, arguments)
 
-
-def _shape_of_result(self: torch.Tensor, output_size: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
-    """Shape and strides of a new result; no elements for an input that will be refused."""
-    fake = fake_output(on_meta(self), output_size) if self.dim() == 4 else torch.empty(0, device="meta")
-    return fake.shape, fake.stride()
+    return result_of, out_of
 
 
 class _Pass(NamedTuple):
@@ -88,13 +99,23 @@ _Plan = tuple[Sequence[float], Sequence[_Pass]]
 
 
 def _plan_of_fitting(
-    self: torch.Tensor, out: torch.Tensor, output_size: Sequence[int], *arguments: Any
+    self: torch.Tensor, out: torch.Tensor, operator: str, output_size: Sequence[int], *arguments: Any
 ) -> _Plan | None:
     """The plan if nothing is to be refused. What does not fit goes to the meta kernel, which may load sympy."""
     if self.dim() != 4 or len(output_size) != 2 or 0 in output_size or not self.numel():
         return None
-    fits = is_ready(out, (*self.shape[:2], *output_size), self.dtype)
-    return _plan(self, out, output_size, *arguments) if fits else None
+    if not is_ready(out, (*self.shape[:2], *output_size), self.dtype):
+        return None
+    require_supported(self, operator, _DTYPES)
+    return _plan(self, out, output_size, *arguments)
+
+
+def _plan_of_new(
+    self: torch.Tensor, operator: str, output_size: Sequence[int], *arguments: Any
+) -> tuple[Sequence[int], Sequence[int], _Plan | None]:
+    """Shape and strides of a new result, without elements for an input that will be refused, and the plan."""
+    out = fake_output(on_meta(self), output_size) if self.dim() == 4 else torch.empty(0, device="meta")
+    return out.shape, out.stride(), _plan_of_fitting(self, out, operator, output_size, *arguments)
 
 
 def _plan(
@@ -113,24 +134,6 @@ def _plan(
         passes.append(_Pass(before[axis], after[axis], scales[axis - _HEIGHT], between, geometry))
         strides = target.stride()
     return scales, passes
-
-
-def _functional(operator: str, filter_name: str | None = None) -> Callable[..., torch.Tensor]:
-    """The functional form of an operator; the result has the input's memory format."""
-    out_of = _out(operator, filter_name)
-
-    def result_of(
-        self: torch.Tensor,
-        output_size: Sequence[int],
-        align_corners: bool,
-        scales_h: float | None = None,
-        scales_w: float | None = None,
-    ) -> torch.Tensor:
-        shape, strides = planned(_shape_of_result, (self,), tuple(output_size))
-        out = torch.empty_strided(shape, strides, dtype=self.dtype, device=self.device)
-        return out_of(self, output_size, align_corners, scales_h, scales_w, out=out)
-
-    return result_of
 
 
 def _resample(out: torch.Tensor, source: torch.Tensor, filter_name: str, passes: Sequence[_Pass]) -> None:
@@ -180,15 +183,12 @@ def fake_output(self: torch.Tensor, output_size: Sequence[int], *arguments: obje
 
 
 _BILINEAR, _BICUBIC, _LANCZOS = (f"_upsample_{name}2d_aa" for name in ("bilinear", "bicubic", "lanczos"))
-KERNELS = ((f"aten::{_LANCZOS}.out", _out(_LANCZOS, "lanczos")),)
+KERNELS = ((f"aten::{_LANCZOS}.out", _forms(_LANCZOS, "lanczos")[1]),)
 # What torch's own kernels on mps refuse.
 _BYTES = frozenset({torch.uint8})
-OVERRIDES = (
-    (f"aten::{_BILINEAR}", _functional(_BILINEAR, "linear"), _BYTES),
-    (f"aten::{_BILINEAR}.out", _out(_BILINEAR, "linear"), _BYTES),
-    (f"aten::{_BICUBIC}", _functional(_BICUBIC, "cubic"), _BYTES),
-    (f"aten::{_BICUBIC}.out", _out(_BICUBIC, "cubic"), _BYTES),
-    ("aten::upsample_bicubic2d", _functional("upsample_bicubic2d"), _BYTES),
-    ("aten::upsample_bicubic2d.out", _out("upsample_bicubic2d"), _BYTES),
+OVERRIDES = tuple(
+    (f"aten::{operator}{suffix}", function, _BYTES)
+    for operator, filter_name in ((_BILINEAR, "linear"), (_BICUBIC, "cubic"), ("upsample_bicubic2d", None))
+    for suffix, function in zip(("", ".out"), _forms(operator, filter_name), strict=True)
 )
 FAKES = ((f"aten::{_LANCZOS}", fake_output),)
