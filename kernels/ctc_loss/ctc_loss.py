@@ -22,17 +22,12 @@ _WHILE = "(while checking arguments for ctc_loss_allocate_outputs)"
 
 
 class _Plan(NamedTuple):
-    """What follows from tensors' signatures and the length of the longest target.
+    """What follows from tensors' signatures and the length of the longest target."""
 
-    Attributes:
-        sizes: steps, items, labels, and states of the longest target.
-        starts: where each target starts, if all are padded to one length; None if one follows the other.
-        geometry: `struct problem` of the Metal source.
-    """
-
-    sizes: tuple[int, int, int, int]
-    starts: list[int] | None
-    geometry: list[int]
+    sizes: tuple[int, int, int, int]  # steps, items, labels, and states of the longest target
+    group: int  # the threads that share these states
+    starts: list[int] | None  # of targets, if all are padded to one length; None if one follows the other
+    geometry: list[int]  # `struct problem` of the Metal source
 
 
 def ctc_loss(
@@ -51,7 +46,7 @@ def ctc_loss(
     plan = planned(_plan, (log_probs, targets), max(target_lengths, default=0), blank, zero_infinity)
     operands = _operands(plan, log_probs, targets, input_lengths, target_lengths)
     steps, items, _, states = plan.sizes
-    group = row_group(states)
+    group = plan.group
     if is_too_long("ctc_loss", steps * -(-states // group), "{} steps", steps):
         lengths = list(input_lengths), list(target_lengths)
         on_cpu = torch.ops.aten._ctc_loss(log_probs.cpu(), targets.cpu(), *lengths, blank, zero_infinity)
@@ -91,7 +86,7 @@ def ctc_loss_backward(
     plan = planned(_plan_of_backward, given, max(target_lengths, default=0), blank, zero_infinity)
     operands = _operands(plan, log_probs, targets, input_lengths, target_lengths)
     steps, items, labels, states = plan.sizes
-    group = row_group(states)
+    group = plan.group
     if is_too_long("ctc_loss", steps * -(-states // group), "{} steps", steps):
         on_cpu = [x.cpu() for x in (grad, log_probs, targets, neg_log_likelihood, log_alpha)]
         lengths = list(input_lengths), list(target_lengths)
@@ -184,7 +179,7 @@ def _plan(log_probs: torch.Tensor, targets: torch.Tensor, longest: int, blank: i
         longest, starts = targets.shape[1], [item * strides[0] for item in range(items)]
     states = 2 * longest + 1
     geometry = [steps, labels, states, *log_probs.stride(), blank, strides[-1], items, int(zero_infinity)]
-    return _Plan((steps, items, labels, states), starts, geometry)
+    return _Plan((steps, items, labels, states), row_group(states), starts, geometry)
 
 
 def _operands(
@@ -199,9 +194,11 @@ def _operands(
     The lengths are int64 in three rows: steps, lengths of targets, where each target starts. A list goes with the
     launch; a tensor is copied to the device first, and the host waits for that.
     """
-    (steps, items, *_), starts = plan.sizes, plan.starts
-    _check_lengths("input", input_lengths, items, most=steps)
-    _check_lengths("target", target_lengths, items)
+    (steps, items, _, _), starts = plan.sizes, plan.starts
+    counts_fit = len(input_lengths) == items == len(target_lengths)
+    if not (counts_fit and 0 <= min(input_lengths) <= max(input_lengths) <= steps and min(target_lengths) >= 0):
+        _check_lengths("input", input_lengths, items, most=steps)
+        _check_lengths("target", target_lengths, items)
     if starts is None:
         *places, end = accumulate(target_lengths, initial=0)
         _require_size(targets, 0, end)

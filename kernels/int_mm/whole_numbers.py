@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import torch
 
+from ..runtime.layout import expanded
 from ..runtime.operands import require_device, scalar_type
 from ..runtime.outputs import copy_to_output, require_castable
 
@@ -31,11 +32,13 @@ def addr(
         if vector.dim() != 1:
             raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {vector.dim()}-D")
     require_device(self, {"vec1": vec1, "vec2": vec2}, "addr")
-    dtype = torch.promote_types(torch.promote_types(self.dtype, vec1.dtype), vec2.dtype)
+    dtype = self.dtype
+    if not dtype == vec1.dtype == vec2.dtype:
+        dtype = torch.promote_types(torch.promote_types(dtype, vec1.dtype), vec2.dtype)
+        self, vec1, vec2 = self.to(dtype), vec1.to(dtype), vec2.to(dtype)
     _require_scalar("beta", beta, dtype)
     _require_scalar("alpha", alpha, dtype)
-    summand = self.expand(len(vec1), len(vec2)).to(dtype)
-    outer = vec1.unsqueeze(1).to(dtype) * vec2.to(dtype)
+    summand, outer = expanded(self, (vec1.shape[0], vec2.shape[0])), vec1.unsqueeze(1) * vec2
     if dtype == torch.bool:
         product = outer if alpha else torch.zeros_like(outer)
         return product | summand if beta else product

@@ -16,6 +16,7 @@ _aten = torch.ops.aten
 _PANEL = 32
 # One group factorizes a matrix with at most this many reflectors completely.
 _ALONE = 64
+_CASTS_OF_REFLECT = dict.fromkeys(range(3, 11), "int32")
 
 
 def geqrf(self: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -149,8 +150,8 @@ def _reflect(
         return
     kernel = _shader.kernel(f"qr_reflect_{METAL_TYPES[columns.dtype]}", columns.device)
     sizes = (m, targets, skipped, factors.shape[-2], taus.shape[-1], first, last, int(adjoint))
-    operands = (columns, factors, taus, *sizes)
-    launch_rows(kernel, groups, SIMD_WIDTH, *operands, int32=True)
+    threads, group = (SIMD_WIDTH, groups), (SIMD_WIDTH, 1)
+    kernel(columns, factors, taus, *sizes, threads=threads, group_size=group, arg_casts=_CASTS_OF_REFLECT)
 
 
 def _require_castable(x: torch.Tensor, name: str, output: torch.Tensor) -> None:

@@ -261,6 +261,14 @@ OUT_OF_RANGE: dict[str, tuple[Callable[[torch.Tensor], Any], str]] = {
         ),
         "target -7 is out of range of 3 classes",
     ),
+    "a learned zero point": (
+        lambda x: aten._fake_quantize_learnable_per_tensor_affine(x, on_mps([0.1]), on_mps([math.nan]), 0, 7),
+        "`zero_point` must be between",
+    ),
+    "a learned zero point for nothing": (
+        lambda x: aten._fake_quantize_learnable_per_tensor_affine(x[:0], on_mps([0.1]), on_mps([math.nan]), 0, 7),
+        "`zero_point` must be between",
+    ),
     "fractional_max_pool2d_backward": (
         lambda x: aten.fractional_max_pool2d_backward(on_mps([[[1.0]]]), x[None], [1, 1], [1, 1], on_mps([[[6]]])),
         "index 6 is out of range of a plane of 6 elements",
@@ -269,7 +277,7 @@ OUT_OF_RANGE: dict[str, tuple[Callable[[torch.Tensor], Any], str]] = {
 
 
 @pytest.mark.parametrize("name", OUT_OF_RANGE)
-def test_an_index_out_of_range_is_reported_as_torch_reports_it(name: str) -> None:
+def test_a_number_out_of_range_is_reported_as_torch_reports_it(name: str) -> None:
     """And touches no memory but its own result: the checked mode sees every access."""
     call, message = OUT_OF_RANGE[name]
     with metal.checking("checked"), pytest.raises(torch.AcceleratorError, match=message):
