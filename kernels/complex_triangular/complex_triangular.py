@@ -45,10 +45,8 @@ def _plan_of_triangular(
     matrices: torch.Tensor, sides: torch.Tensor, upper: bool, left: bool, unit: bool
 ) -> tuple[torch.Size, _Systems]:
     """The shape of the solution, and the systems. Raises what the CPU raises."""
-    shape = _shape_of_solution(matrices, sides, left=left)
-    if shape is None:
-        flags, given = {"upper": upper, "left": left, "unitriangular": unit}, [matrices, sides]
-        shape = empty_results(_aten.linalg_solve_triangular.default, given, torch.device("meta"), **flags)[0].shape
+    overload, flags = _aten.linalg_solve_triangular.default, {"upper": upper, "left": left, "unitriangular": unit}
+    shape = _shape_of_solution(matrices, sides, overload, [matrices, sides], **flags)
     return shape, _systems(matrices if left else matrices.mT, shape, ((upper == left, unit),), left)
 
 
@@ -60,10 +58,8 @@ def triangular_solve(
     unitriangular: bool = False,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """`triangular_solve`: the solution, and a copy of the matrices."""
-    shape = _shape_of_solution(A, self)
-    if shape is None:
-        arguments = [self, A, upper, transpose, unitriangular]
-        shape = empty_results(_aten.triangular_solve.default, arguments, torch.device("meta"))[0].shape
+    arguments = [self, A, upper, transpose, unitriangular]
+    shape = _shape_of_solution(A, self, _aten.triangular_solve.default, arguments)
     vectors = _vectors(expanded(self, shape), as_columns=True)
     copies = A.expand(*shape[:-2], *A.shape[-2:]).clone()
     matrices = (copies.mT if transpose else copies).resolve_conj()
@@ -100,10 +96,9 @@ def _plan_of_lu(
 
     Raises what the CPU raises.
     """
-    shape = _shape_of_solution(factors, sides, left=left) if pivots.shape == factors.shape[:-1] else None
-    if shape is None:
-        flags, given = {"left": left, "adjoint": adjoint}, [factors, pivots, sides]
-        shape = empty_results(_aten.linalg_lu_solve.default, given, torch.device("meta"), **flags)[0].shape
+    overload, given = _aten.linalg_lu_solve.default, [factors, pivots, sides]
+    fits = pivots.shape == factors.shape[:-1]
+    shape = _shape_of_solution(factors, sides, overload, given, fits, left=left, adjoint=adjoint)
     if pivots.dtype != torch.int32:  # the meta kernel checks this only for tensors that are not on meta
         raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
     in_order = left != adjoint
@@ -164,12 +159,16 @@ def _are_square(x: torch.Tensor) -> bool:
     return len(shape) >= 2 and shape[-1] == shape[-2]
 
 
-def _shape_of_solution(A: torch.Tensor, B: torch.Tensor, *, left: bool = True) -> torch.Size | None:  # noqa: N803
-    """The shape of X, or None if an argument may be refused."""
-    if not _are_square(A) or B.dim() < 2 or A.dtype != B.dtype or B.shape[-2 if left else -1] != A.shape[-1]:
-        return None
-    batch, of_vectors = A.shape[:-2], B.shape[:-2]
-    return B.shape if batch == of_vectors else torch.Size((*broadcast(batch, of_vectors), *B.shape[-2:]))
+def _shape_of_solution(
+    matrices: torch.Tensor, sides: torch.Tensor, overload: Any, given: list[Any], fits: bool = True, **flags: bool
+) -> torch.Size:
+    """The shape of X. Where an argument may be refused, the overload's meta kernel does so or returns it."""
+    batch, along = matrices.shape[:-2], -2 if flags.get("left", True) else -1
+    fits = fits and _are_square(matrices) and sides.dim() >= 2 and matrices.dtype == sides.dtype
+    if not (fits and sides.shape[along] == matrices.shape[-1]):
+        return empty_results(overload, given, torch.device("meta"), **flags)[0].shape
+    same = batch == sides.shape[:-2]
+    return sides.shape if same else torch.Size((*broadcast(batch, sides.shape[:-2]), *sides.shape[-2:]))
 
 
 def _vectors(x: torch.Tensor, *, as_columns: bool) -> torch.Tensor:

@@ -47,7 +47,7 @@ def linalg_ldl_factor_ex_out(
     if self.numel() == 0:
         info.zero_()
         return LD, pivots, info
-    _check_dtype(self, "linalg_ldl_factor_ex")
+    require_supported(self, "linalg_ldl_factor_ex", _DTYPES)
     if is_too_long("linalg.ldl_factor", n**3 // (3 * row_group(n)), f"{n} rows"):
         results = _aten.linalg_ldl_factor_ex(self.cpu(), hermitian=hermitian)
     else:
@@ -111,7 +111,7 @@ def _plan(factors: torch.Tensor, pivots: torch.Tensor, sides: torch.Tensor, herm
     if not (fits and pivots.shape == factors.shape[:-1] and factors.shape[-1] == factors.shape[-2] == sides.shape[-2]):
         given, options = [factors, pivots, sides], {"hermitian": hermitian}
         empty_results(_aten.linalg_ldl_solve.default, given, torch.device("meta"), **options)
-    _check_dtype(sides, "linalg_ldl_solve")
+    require_supported(sides, "linalg_ldl_solve", _DTYPES)
     batch, (n, columns) = broadcast(factors.shape[:-2], sides.shape[:-2]), sides.shape[-2:]
     converts = pivots.dtype != torch.int32 or not factors.shape[:-2] == batch == sides.shape[:-2]
     kernel = f"ldl_solve_{_suffix(sides.dtype, hermitian)}"
@@ -120,10 +120,6 @@ def _plan(factors: torch.Tensor, pivots: torch.Tensor, sides: torch.Tensor, herm
 
 def _suffix(dtype: torch.dtype, hermitian: bool) -> str:
     return METAL_TYPES[dtype] + ("_hermitian" if hermitian and dtype.is_complex else "")
-
-
-def _check_dtype(x: torch.Tensor, operator: str) -> None:
-    require_supported(x, operator, _DTYPES)
 
 
 KERNELS = (

@@ -18,7 +18,7 @@ from ..runtime.outputs import (
     shares_storage,
 )
 from ..runtime.rows import launch_rows, rows_in, short_launches
-from ..runtime.shader import METAL_TYPES, MetalKernel, Shader
+from ..runtime.shader import METAL_TYPES, Shader
 from ..runtime.signatures import planned
 
 _shader = Shader(__file__)
@@ -59,7 +59,7 @@ def put_(self: torch.Tensor, index: torch.Tensor, source: torch.Tensor, accumula
     An index out of range writes nothing and gives torch.AcceleratorError at the next synchronisation, from torch 2.11
     on.
     """
-    count, order, kernel = planned(_checked, (self, index, source), accumulate)
+    count, order, name = planned(_checked, (self, index, source), accumulate)
     is_shared = shares_storage(self, (index, source))
     if is_shared:
         refuse_overlap(self, index, source)
@@ -69,14 +69,19 @@ def put_(self: torch.Tensor, index: torch.Tensor, source: torch.Tensor, accumula
         return self
     # A tensor with gaps may still interleave with the written one: it is copied first.
     given, places = (x.clone() if overlaps(self, x) else x for x in (source, index)) if is_shared else (source, index)
-    given, places = given.contiguous(), places.contiguous()
+    given, places, kernel = given.contiguous(), places.contiguous(), _shader.kernel(name, self.device)
     if not accumulate:
-        operands = (self, given, places, order, count)
-        launch_elements(_shader.kernel(kernel, self.device), count, *operands, reports=True)
+        launch_elements(kernel, count, self, given, places, order, count, reports=True)
     elif torch.are_deterministic_algorithms_enabled() and _rounds(self.dtype):
         _accumulate_in_order(self, places.view(-1), given.view(-1))
     else:
-        _accumulate(self, places, given, _shader.kernel(kernel, self.device), order)
+        memory, first = self, self.storage_offset()
+        if first:  # the kernel counts from the start of the storage
+            memory = self.as_strided((self.untyped_storage().nbytes() // self.element_size(),), (1,), 0)
+        for part in short_launches(count, 1, most=rows.MOST_CONTENDED_ADDITIONS):
+            size = part.stop - part.start
+            parts = (given, places) if size == count else (given.view(-1)[part], places.view(-1)[part])
+            launch_elements(kernel, size, memory, *parts, order, size, first, reports=True)
     return self
 
 
@@ -106,22 +111,6 @@ def _checked(
 def _rounds(dtype: torch.dtype) -> bool:
     """Whether a sum depends on the order of its terms."""
     return dtype.is_floating_point or dtype.is_complex
-
-
-def _accumulate(
-    x: torch.Tensor, index: torch.Tensor, source: torch.Tensor, kernel: MetalKernel, order: list[int]
-) -> None:
-    """Add the sources, contiguous as the index, in the order of threads."""
-    memory, first, count = x, x.storage_offset(), index.numel()
-    if first:  # the kernel counts from the start of the storage
-        memory = x.as_strided((x.untyped_storage().nbytes() // x.element_size(),), (1,), 0)
-    if count <= rows.MOST_CONTENDED_ADDITIONS:
-        launch_elements(kernel, count, memory, source, index, order, count, first, reports=True)
-        return
-    for part in short_launches(count, 1, most=rows.MOST_CONTENDED_ADDITIONS):
-        size = part.stop - part.start
-        parts = source.view(-1)[part], index.view(-1)[part]
-        launch_elements(kernel, size, memory, *parts, order, size, first, reports=True)
 
 
 def _accumulate_in_order(x: torch.Tensor, index: torch.Tensor, source: torch.Tensor) -> None:

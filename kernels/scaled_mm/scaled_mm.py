@@ -60,8 +60,8 @@ def scaled_mm(
     return _product((self, mat2, scale_a, scale_b, bias, scale_result), out_dtype)
 
 
-# Recipes of both operands, whether a scale is swizzled, and the dimensions of the inner size; None in `_scaled_mm`.
-_Recipes = tuple[tuple[int, ...], tuple[int, ...], bool, tuple[int, ...]] | None
+# Recipes of both operands, whether a scale is swizzled, and the dimensions of the inner size.
+_Recipes = tuple[tuple[int, ...], tuple[int, ...], bool, tuple[int, ...]]
 
 
 class _Plan(NamedTuple):
@@ -69,11 +69,9 @@ class _Plan(NamedTuple):
 
     kernel: str  # empty for results of a dtype that the CPU casts sums to
     shape: tuple[int, int]
-    strides: tuple[int, ...]  # of the output if it is ready, which has the shape then, else of a new result
-    is_ready: bool
-    # Of the kernel, behind the sizes of the result; the last four: whether there are scales by row and by column, a
-    # bias, and a scale of the result.
-    layout: list[int]
+    strides: tuple[int, ...]  # of the output if it is ready, else of a new result
+    is_ready: bool  # whether an output is given, and has this shape
+    layout: list[int]  # ends with whether there are scales by row, by column, a bias, and a scale of the result
 
 
 def _plan(
@@ -116,21 +114,23 @@ def _plan(
 
 
 def _product(
-    given: Sequence[Any], out_dtype: torch.dtype | None, recipes: _Recipes = None, out: torch.Tensor | None = None
+    given: Sequence[Any], dtype: torch.dtype | None, recipes: _Recipes | None = None, out: torch.Tensor | None = None
 ) -> torch.Tensor:
     """A new result, or the one in `out`. `given`: the tensors of `_scaled_mm`, None for those that are not given."""
-    dtype = out.dtype if out is not None else given[0].dtype if out_dtype is None else out_dtype
-    plan = planned(_plan, (*given, out), dtype, recipes)
     if out is None:
-        out = torch.empty_strided(plan.shape, plan.strides, dtype=dtype, device=given[0].device)
-    elif out_dtype is not None and out_dtype != dtype:
+        dtype = given[0].dtype if dtype is None else dtype
+        plan = planned(_plan, (*given, None), dtype, recipes)
+        return _multiply(
+            plan, given, torch.empty_strided(plan.shape, plan.strides, dtype=dtype, device=given[0].device)
+        )
+    plan = planned(_plan, (*given, out), out.dtype, recipes)
+    if dtype is not None and dtype != out.dtype:
         raise ValueError("out_dtype must match output matrix type")
-    else:
-        if plan.kernel:
-            refuse_overlap(out, *given[:4])
-        if not plan.is_ready:
-            resize_output(out, plan.shape)
-            plan = planned(_plan, (*given, out), dtype, recipes)
+    if plan.kernel:
+        refuse_overlap(out, *given[:4])
+    if not plan.is_ready:
+        resize_output(out, plan.shape)
+        plan = planned(_plan, (*given, out), out.dtype, recipes)
     return _multiply(plan, given, out)
 
 
@@ -204,12 +204,7 @@ def _only(scales: Sequence[torch.Tensor]) -> torch.Tensor | None:
 
 
 def _check_recipes(
-    left: torch.Tensor,
-    right: torch.Tensor,
-    scale_a: torch.Tensor | None,
-    scale_b: torch.Tensor | None,
-    bias: torch.Tensor | None,
-    recipes: tuple[tuple[int, ...], tuple[int, ...], bool, tuple[int, ...]],
+    left: torch.Tensor, right: torch.Tensor, scale_a: Any, scale_b: Any, bias: torch.Tensor | None, recipes: _Recipes
 ) -> None:
     """Raise what the CPU raises."""
     recipe_a, recipe_b, is_swizzled, contraction_dim = recipes

@@ -132,8 +132,7 @@ def _plan(
     geometry = [segments, size, inner, _REDUCTIONS[reduce], int(checked), int(has_start)]
     # Groups wide enough for the inner elements, and high enough for segments of average length.
     width = min(_MOST_COLUMNS, _power_of_two(inner))
-    average = -(-size // max(segments, 1))
-    height = min(_GROUP // width, _power_of_two(max(average, size // limits.MOST_STEPS)))
+    height = min(_GROUP // width, _power_of_two(max(-(-size // max(segments, 1)), size // limits.MOST_STEPS)))
     threads = -(-inner // width) * width, height, rows * segments
     return _Plan((*shape[:axis], segments, *shape[axis + 1 :]), geometry, threads, (width, height, 1))
 
@@ -160,10 +159,8 @@ def _is_too_long(borders: torch.Tensor, plan: _Plan, *, squared: bool = False) -
     size, threads = plan.geometry[1], plan.group[1]
     if size * (size if squared else 1) // threads <= limits.MOST_STEPS:
         return False
-    borders = borders.clamp(0, size)
-    if not plan.geometry[-1]:
-        borders = torch.cat([torch.zeros_like(borders[..., :1]), borders], -1)
-    longest = int(borders.diff().max())  # read back where it matters alone
+    start = None if plan.geometry[-1] else torch.zeros_like(borders[..., :1])
+    longest = int(borders.clamp(0, size).diff(prepend=start).max())  # read back where it matters alone
     steps = longest * (longest if squared else 1) // threads
     return is_too_long("segment_reduce", steps, f"segments of {longest} elements")
 
