@@ -134,7 +134,7 @@ def cholesky_inverse(self: torch.Tensor, upper: bool = False) -> torch.Tensor:
     vectors = expanded(torch.eye(n, dtype=self.dtype, device=self.device), self.shape).contiguous()
     _solve(vectors, matrices, systems)
     # Transposed, so that the result has columns in contiguous memory, as the meta kernel says.
-    transposed = torch.empty_like(vectors)
+    transposed = torch.empty_like(vectors, memory_format=torch.contiguous_format)
     kernel, side = _shader.kernel("triangular_product", self.device), -(-n // _TILE) * _TILE
     for part in short_launches(vectors.numel() // max(n * n, 1), n**3):
         operands, threads = (transposed, vectors, n, int(upper), part.start), (side, side, part.stop - part.start)

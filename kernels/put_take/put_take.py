@@ -69,11 +69,13 @@ def put_(self: torch.Tensor, index: torch.Tensor, source: torch.Tensor, accumula
         return self
     # A tensor with gaps may still interleave with the written one: it is copied first.
     given, places = (x.clone() if overlaps(self, x) else x for x in (source, index)) if is_shared else (source, index)
-    given, places, kernel = given.contiguous(), places.contiguous(), _shader.kernel(name, self.device)
+    given, places = given.contiguous(), places.contiguous()
+    if accumulate and torch.are_deterministic_algorithms_enabled() and _rounds(self.dtype):
+        _accumulate_in_order(self, places.view(-1), given.view(-1))
+        return self
+    kernel = _shader.kernel(name, self.device)
     if not accumulate:
         launch_elements(kernel, count, self, given, places, order, count, reports=True)
-    elif torch.are_deterministic_algorithms_enabled() and _rounds(self.dtype):
-        _accumulate_in_order(self, places.view(-1), given.view(-1))
     else:
         memory, first = self, self.storage_offset()
         if first:  # the kernel counts from the start of the storage

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from mpsmith.kernels.rearrange import rearrange
-from mpsmith.kernels.runtime import layout
+from mpsmith.kernels.runtime import layout, signatures
 from mpsmith.simulator import metal
 
 REGISTERED = ("aten::channel_shuffle", "aten::narrow_copy.out")
@@ -37,6 +37,7 @@ def test_every_second_element_in_four_parts_and_odd_sizes_one_by_one(
     monkeypatch.setattr(rearrange._shader, "kernel", recorded)
     if bits == 64:
         monkeypatch.setattr(layout, "LARGEST_32_BIT", 0)
+    monkeypatch.setattr(signatures, "plans", {})
     layout.layout_over.cache_clear()  # a layout remembers which places fit
     try:
         with metal.checking("checked"):
