@@ -165,7 +165,10 @@ class _Kernel:
                     self._names = self._names[: int(fewer[1])]  # an older schema
                     return self(keyset, *args, **kwargs)
                 if not _is_lacking(error):
-                    classes = _ERRORS | {"LinAlgError": torch.linalg.LinAlgError}  # type: ignore[attr-defined]
+                    classes = _ERRORS | {
+                        "LinAlgError": torch.linalg.LinAlgError,  # type: ignore[attr-defined]
+                        "AcceleratorError": getattr(torch, "AcceleratorError", RuntimeError),
+                    }
                     error_class = KernelFault if _FAULT.match(str(error)) else classes.get(error.kind, RuntimeError)
                     raise error_class(str(error)) from None
                 reason = str(error).splitlines()[0]

@@ -15,6 +15,7 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <typeinfo>
 #include <vector>
 
 // Of recorder.mm, host_work.mm, MPSGraph's and Foundation's stand-ins; called where calls are traced only.
@@ -242,7 +243,9 @@ const char* class_of(const c10::Error& error) {
   if (dynamic_cast<const c10::ValueError*>(&error)) return "ValueError";
   if (dynamic_cast<const c10::TypeError*>(&error)) return "TypeError";
   if (dynamic_cast<const c10::LinAlgError*>(&error)) return "LinAlgError";
-  return dynamic_cast<const c10::NotImplementedError*>(&error) ? "NotImplementedError" : "RuntimeError";
+  if (dynamic_cast<const c10::NotImplementedError*>(&error)) return "NotImplementedError";
+  // Of a kernel's report. Older headers do not declare this class.
+  return std::strstr(typeid(error).name(), "AcceleratorError") ? "AcceleratorError" : "RuntimeError";
 }
 
 // Warnings of the release have no place among the lines of an audit.

@@ -97,6 +97,12 @@ except torch.linalg.LinAlgError as error:
     assert "not positive-definite" in str(error)
 else:
     raise AssertionError("a matrix without a factorization was accepted")
+try:
+    x[torch.tensor([9], device="mps")]
+except torch.AcceleratorError as error:
+    assert "index 9 is out of bounds" in str(error)
+else:
+    raise AssertionError("an index out of range was accepted")
 kernels.drain_kernels()
 halves = torch.zeros(20, dtype=torch.float16, device="mps")[5:9]  # begins between two words
 try:

@@ -212,6 +212,9 @@ def test_an_error_of_the_release_is_raised_and_the_process_goes_on(process: Host
     with pytest.raises(OperatorError, match="Dimension out of range") as refused:
         process.compute("aten::cumsum", torch.ones(2), 7, None)
     assert refused.value.kind == "IndexError"
+    with pytest.raises(OperatorError, match="index 5 is out of bounds") as reported:
+        process.compute("aten::index.Tensor", torch.ones(2), [torch.tensor([5])])
+    assert reported.value.kind == "AcceleratorError"
     assert process.compute("aten::neg", torch.ones(2)).results[0].tolist() == [-1, -1]
 
 
