@@ -59,8 +59,11 @@ REFUSED = re.compile(
     r"|^conv(?:transpose )?3d is not supported on mps",
     re.IGNORECASE,
 )
-# How the stand-in for MPSGraph refuses operands of two dtypes.
-MIXED_DTYPES = re.compile(r"MPSGraph, simulated: ('\w+' op requires the same element type|the result of \w+ has type)")
+# How the stand-in for MPSGraph refuses operands of two dtypes, also where the graph was cached for operands of one.
+MIXED_DTYPES = re.compile(
+    r"MPSGraph, simulated: ('\w+' op requires the same element type|the result of \w+ has type"
+    r"|a placeholder of type \w+ was fed with)"
+)
 
 
 class DeviceError(Exception):
