@@ -157,13 +157,16 @@ class Trial:
     def compared_by(self, make: Callable[[Case, WideRuns, list[Tensor]], Comparison]) -> bool:
         """Whether another comparison accepts the whole case: outputs, gradients and arguments.
 
-        Gradients that the first comparison did not reach are computed here; those that the device refuses for their
-        dtype are left out. `make` gets the case, its float64 runs and the cotangents.
+        Gradients that the first comparison did not reach are computed here; those of a result with another shape, and
+        those that the device refuses for their dtype, are left out. `make` gets the case, its float64 runs and the cotangents.
         """
         cpu, mps = self.cpu, self.mps
         if cpu is None or mps is None:
             return False
         differentiable = bool(cpu.differentiable and cpu.inputs)
+        pairs = list(zip(cpu.differentiable, mps.differentiable, strict=False))
+        if any(cpus.shape != mine.shape for cpus, mine in pairs):
+            differentiable = False  # no cotangent fits both
         if differentiable and not self._cotangents:
             self._cotangents.extend(self._make_cotangents(cpu.differentiable))
             try:

@@ -598,6 +598,19 @@ def test_models_agree_with_the_release(name: str) -> None:
     assert list(result.shape) == list(torch.tensor(given).shape)
 
 
+def test_a_model_of_a_shape_needs_no_gradient_of_it(played: Any) -> None:
+    shown = Shown(
+        ATEN.native_dropout_backward,
+        (numbers(1, 2, 3).requires_grad_(), torch.tensor([[True] * 3, [False] * 3]), 2.0),
+        differentiable=True,
+    )
+    trial = trial_of(played, shown, prediction=BY_NAME["masks-of-the-gradients-shape"])
+    assert trial.differs_in_form
+    assert trial.cpu is not None
+    assert trial.cpu.differentiable
+    assert fitting_predictions(trial, EVERY) == {"masks-of-the-gradients-shape": 0.0}
+
+
 def test_masked_gradients_of_dropout() -> None:
     models = BY_NAME["masks-of-the-gradients-shape"].models
     with Calls(models, Ulp(1)):
