@@ -158,7 +158,8 @@ class Trial:
         """Whether another comparison accepts the whole case: outputs, gradients and arguments.
 
         Gradients that the first comparison did not reach are computed here; those of a result with another shape, and
-        those that the device refuses for their dtype, are left out. `make` gets the case, its float64 runs and the cotangents.
+        those that the device refuses for their dtype, are left out. `make` gets the case, its float64 runs and the
+        cotangents.
         """
         cpu, mps = self.cpu, self.mps
         if cpu is None or mps is None:
