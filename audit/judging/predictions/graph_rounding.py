@@ -62,9 +62,46 @@ def _of_parts(terms: Tensor, dim: Any, keepdim: bool) -> Tensor | None:
     return torch.where(parts > torch.finfo(torch.float16).max, torch.nan, sums).half()
 
 
+def linspace(ulp: Ulp, start: Any, end: Any, steps: int, *, dtype: Any = None, **options: Any) -> Tensor | None:
+    """Steps between the ends as floats, truncated to integers; the CPU truncates both ends first."""
+    if (dtype is not None and (dtype.is_floating_point or dtype.is_complex)) or steps < 2:
+        return None
+    if any(isinstance(limit, complex) for limit in (start, end)):
+        return None
+    first, last = float(start), float(end)
+    values = ulp(torch.arange(steps, dtype=torch.float32) * ((last - first) / (steps - 1)) + first)
+    return _as_int64(values) if dtype is torch.int64 else values
+
+
+def _as_int64(values: Tensor) -> Tensor:
+    """Floats truncated as on arm64, which gives the largest int64 for all beyond it; x86-64 gives the least one."""
+    return torch.where(values < 2.0**63, values.long(), torch.iinfo(torch.int64).max)
+
+
+def sgn(ulp: Ulp, input: Tensor) -> Tensor | None:
+    """z by the root of the sum of its parts' squares, which overflow or vanish; zero where the root is zero."""
+    if not input.is_complex():
+        return None
+    parts = torch.view_as_real(input)
+    size = ulp(ulp(parts.square()).sum(-1, keepdim=True).sqrt())
+    return torch.view_as_complex(torch.where(size == 0, 0, parts / size))
+
+
+def prod(ulp: Ulp, input: Tensor, *dims: Any, dtype: Any = None) -> Tensor | None:
+    """A product of small integers is one of float32 numbers, and one of int32 wraps to 32 bits."""
+    if dtype not in (None, torch.int64):
+        return None
+    if input.dtype is torch.int32:
+        return input.prod(*dims, dtype=torch.int32).long()
+    return _as_int64(input.float().prod(*dims)) if input.dtype in (torch.int8, torch.int16, torch.uint8) else None
+
+
 GRAPH_ROUNDING = (
     Prediction("log-of-one-less", {"aten::binary_cross_entropy": binary_cross_entropy}),
     Prediction("means-of-a-batch-rounded-first", {f"aten::{name}": batch_norm for name in BATCH_NORMS}),
+    Prediction("integers-between-floats", {"aten::linspace": linspace}),
+    Prediction("complex-signs-by-squares", {"aten::sgn": sgn}),
+    Prediction("products-of-integers-as-floats", {"aten::prod": prod}),
     Prediction(
         "parts-of-a-sum-overflow",
         {"aten::dot": product_of_vectors, "aten::vdot": product_of_vectors, "aten::nansum": sum_of_numbers},

@@ -120,14 +120,19 @@ def multiplied_by_zero(overload: str) -> Model:
     return model
 
 
-def linspace(ulp: Ulp, start: Any, end: Any, steps: int, *, dtype: Any = None, **options: Any) -> Tensor | None:
-    """Steps between the ends as floats, truncated to integers; the CPU truncates both ends first."""
-    if (dtype is not None and (dtype.is_floating_point or dtype.is_complex)) or steps < 2:
+def elu_backward(
+    ulp: Ulp, grad: Tensor, alpha: Any, scale: Any, input_scale: Any, of_result: bool, input: Tensor
+) -> Any:
+    """NaN counts as positive."""
+    numbers = torch.where(input.isnan(), 1, input)
+    return torch.ops.aten.elu_backward(grad, alpha, scale, input_scale, of_result, numbers)
+
+
+def lerp(ulp: Ulp, input: Tensor, end: Tensor, weight: Any) -> Tensor | None:
+    """Of a weight that is one float32 number the kernel for half precision reads the lower two bytes."""
+    if not isinstance(weight, Tensor) or weight.dim() or weight.dtype is not torch.float32 or input.itemsize != 2:
         return None
-    if any(isinstance(limit, complex) for limit in (start, end)):
-        return None
-    first, last = float(start), float(end)
-    return ulp(torch.arange(steps, dtype=torch.float32) * ((last - first) / (steps - 1)) + first)
+    return torch.lerp(input, end, weight.view(1).view(input.dtype)[0])
 
 
 def log_sigmoid_backward(ulp: Ulp, grad: Tensor, input: Tensor, buffer: Tensor) -> Tensor:
@@ -140,15 +145,6 @@ def asinh(ulp: Ulp, input: Tensor) -> Tensor | None:
     if not input.is_complex():
         return None
     return ulp(ulp(input + _off_by_magnitude(ulp, ulp(ulp(input * input, 2.0) + 1).sqrt())).log())
-
-
-def sgn(ulp: Ulp, input: Tensor) -> Tensor | None:
-    """z by the root of the sum of its parts' squares, which overflow or vanish; zero where the root is zero."""
-    if not input.is_complex():
-        return None
-    parts = torch.view_as_real(input)
-    size = ulp(ulp(parts.square()).sum(-1, keepdim=True).sqrt())
-    return torch.view_as_complex(torch.where(size == 0, 0, parts / size))
 
 
 def tanh(ulp: Ulp, input: Tensor) -> Tensor | None:
@@ -365,7 +361,6 @@ GRAPHS = (
     ),
     Prediction("log-sigmoid-without-its-buffer", {"aten::log_sigmoid_backward": log_sigmoid_backward}),
     Prediction("area-functions-as-logarithms", {"aten::asinh": asinh, "aten::atanh": atanh}),
-    Prediction("complex-signs-by-squares", {"aten::sgn": sgn}),
     Prediction(
         "thresholds-replace-nan", {"aten::threshold": threshold, "aten::threshold_backward": threshold_backward}
     ),
@@ -389,7 +384,8 @@ GRAPHS = (
     ),
     Prediction("unique-of-32-bits", {f"aten::{name}": _of_32_bits(name) for name in UNIQUES}),
     Prediction("small-beside-one", where=partial(small_relative_to_largest, 1), with_calls=IN_STEPS),
-    Prediction("integers-between-floats", {"aten::linspace": linspace}),
+    Prediction("weight-of-two-bytes", {"aten::lerp": lerp}),
+    Prediction("elu-gradient-of-nan", {"aten::elu_backward": elu_backward}),
     Prediction(
         "resized-by-one-factor", {f"aten::{name}": _resized_by_one_factor(name, n) for name, n in RESIZED.items()}
     ),

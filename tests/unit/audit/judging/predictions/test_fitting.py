@@ -280,6 +280,11 @@ SHOWN: dict[str, Shown] = {
     ),
     "area-functions-as-logarithms": Shown(torch.asinh, (torch.tensor([-9.8 - 6.8j, -90 + 1j]),)),
     "complex-signs-by-squares": Shown(torch.sgn, (torch.tensor([1e30 + 1e30j, 1e-30, 3 + 4j]),)),
+    "weight-of-two-bytes": Shown(torch.lerp, (numbers(1, 2).half(), numbers(2, 0).half(), torch.tensor(0.4))),
+    "products-of-integers-as-floats": Shown(torch.prod, (torch.full((20,), 3, dtype=torch.int8),)),
+    "elu-gradient-of-nan": Shown(
+        lambda grad, x: ATEN.elu_backward(grad, 2.0, 1, 0.5, False, x), (torch.ones(256), torch.full((256,), NAN))
+    ),
     "thresholds-replace-nan": Shown(torch.threshold, (numbers(1, NAN, -3), 0.5, 7)),
     "prelu-as-a-sum": Shown(torch.prelu, (numbers(1, -1, 2), numbers(INF))),
     "index-beside-nan": Shown(lambda x: tuple(torch.max(x, 1)), (torch.tensor([[1, NAN, 2], [3, 2, 1]]),)),
