@@ -190,6 +190,7 @@ using namespace mpsgraph;
   const int64_t batch = product.dim() > 2 ? product.size(-3) : 1;
   const bool sums = sourceArrays.count > 2;
   if (sums && is_beyond("MPSNDArrayMatrixMultiplication", "batch of a product and a sum", batch)) {
+    destination->tensor_.zero_(); // what is left on a Mac is memory that was used before
     copy_wrapped(destination->tensor_, product, -3);
     return;
   }
