@@ -296,6 +296,11 @@ def pad_backward(overload: str) -> Model:
     return model
 
 
+def integers(values: Tensor, right: Tensor, wide: Tensor) -> Tensor:
+    """All elements of an integer result, which holds what was in its memory."""
+    return torch.full_like(values, not values.is_floating_point(), dtype=torch.bool)
+
+
 KEEPING = (
     *("nll_loss_forward", "nll_loss2d_forward", "median", "nanmedian", "adaptive_max_pool2d", "adaptive_avg_pool2d"),
     "log_sigmoid_forward",
@@ -318,6 +323,7 @@ GIVEN_TENSORS = (
             for name in ("linalg_lu_factor_ex", "linalg_inv_ex", "_linalg_solve_ex")
         },
     ),
+    Prediction("info-left-unwritten", where=integers, with_calls=frozenset({"aten::linalg_lu_factor_ex"})),
     Prediction(
         "total-weight-is-the-size",
         {f"aten::{name}": total_weight(getattr(aten, name)) for name in ("nll_loss_forward", "nll_loss2d_forward")},

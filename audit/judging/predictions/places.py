@@ -12,6 +12,10 @@ from .prediction import Model, Prediction, Ulp
 
 # By how many elements the neighbours are away that antialiased interpolation gives the weight zero at the same size.
 OF_LINEAR, OF_CUBIC = (1,), (-1, 1, 2)
+# A weight below it is zero but for rounding.
+LEAST_WEIGHT = 1e-6
+# What a weight is off by, one less a distance from a centre that is itself rounded.
+ULPS_OF_A_WEIGHT = 4.0
 
 
 def upsample_linear1d(ulp: Ulp, input: Tensor, output_size: Sequence[int], *options: Any) -> Tensor | None:
@@ -62,7 +66,30 @@ def one_column(overload: str) -> Model:
     return model
 
 
+def without_weightless(ulp: Ulp, input: Tensor, size: Sequence[int], aligned: bool, *scales: Any) -> Tensor | None:
+    """Elements at the edge of a window, whose weight is zero, are outside of it: windows end where floats round to."""
+    if aligned is not True or min(size) < 2 or not input.is_floating_point():
+        return None
+    result = input.float()
+    for dim in (-2, -1):
+        weights = ulp(_linear_weights(input.shape[dim], size[dim]), ULPS_OF_A_WEIGHT)[..., None]
+        rows = weights * result.transpose(dim, -2).unsqueeze(-3)
+        result = torch.where(weights > 0, rows, 0).sum(-2).transpose(dim, -2)
+    return ulp(result.to(input.dtype))
+
+
+def _linear_weights(size: int, resized: int) -> Tensor:
+    """A row of weights for each place of an antialiased bilinear interpolation with aligned corners."""
+    scale = (size - 1) / (resized - 1)
+    centres = scale * (torch.arange(resized, dtype=torch.float64) + 0.5)
+    away = torch.arange(size) + 0.5 - centres[:, None]
+    weights = (1 - away.abs() / max(scale, 1)).clamp(min=0)
+    weights = torch.where(weights < LEAST_WEIGHT, 0, weights)
+    return (weights / weights.sum(1, keepdim=True)).float()
+
+
 PLACES = (
+    Prediction("edges-without-weight", {"aten::_upsample_bilinear2d_aa": without_weightless}),
     Prediction(
         "neighbours-of-weight-zero",
         {

@@ -350,6 +350,15 @@ SHOWN: dict[str, Shown] = {
         (numbers(1, 2, 3, 4).view(2, 2), torch.tensor([0, 1]), numbers(8, 9), torch.tensor(0.0)),
     ),
     "info-is-two": Shown(lambda x: torch.linalg.lu_factor_ex(x)[2], (torch.diag(numbers(1, 1, 0)),)),
+    "info-left-unwritten": Shown(
+        lambda x: (torch.linalg.lu_factor_ex(x)[2], x.sum()),
+        (torch.zeros(3, 0, 5),),
+        device=lambda x: (torch.tensor([7, 0, 8], dtype=torch.int32), x.sum()),
+    ),
+    "edges-without-weight": Shown(
+        ATEN._upsample_bilinear2d_aa,
+        (torch.arange(10.0).where(torch.arange(10) != 4, NAN).view(1, 1, 10, 1).expand(1, 1, 10, 2), [8, 2], True),
+    ),
     "total-weight-is-the-size": Shown(
         ATEN.nll_loss_forward, (numbers(1, 2, 3, 4).view(2, 2), torch.tensor([0, 1]), None, 0, -9)
     ),
