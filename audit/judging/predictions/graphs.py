@@ -41,6 +41,12 @@ def softplus(ulp: Ulp, input: Tensor, beta: Any = 1, threshold: Any = 20) -> Ten
     return torch.where(scaled > threshold, input.clamp(min=0), _log_of_one_plus_exp(ulp, scaled) / beta)
 
 
+def softplus_backward(ulp: Ulp, grad: Tensor, input: Tensor, beta: Any, threshold: Any) -> Tensor:
+    """grad exp(beta x) / (exp(beta x) + 1), where the exponential overflows in half precision."""
+    power = ulp((input * beta).exp())
+    return torch.where(input * beta > threshold, grad, ulp(grad * power) / ulp(power + 1))
+
+
 def log_sigmoid_forward(ulp: Ulp, input: Tensor, *, out: Any = None, **given: Any) -> tuple[Any, Any]:
     """min(x, 0) - log(1 + exp(-|x|)) with the strides of x; the buffer is empty, or unchanged if it is given."""
     result = input.clamp(max=0) - _log_of_one_plus_exp(ulp, -input.abs())
@@ -336,6 +342,7 @@ GRAPHS = (
         "log-of-one-plus-exp",
         {
             "aten::softplus": softplus,
+            "aten::softplus_backward": softplus_backward,
             "aten::log_sigmoid_forward": log_sigmoid_forward,
             "aten::log_sigmoid_backward": log_sigmoid_backward,
             "aten::mish": mish,

@@ -585,6 +585,10 @@ GIVEN = {
         lambda: ATEN.unique_dim(numbers(NAN, 0, 1, 1, 0, NAN, 1, 1).view(4, 2), 0)[0],
         [[0, NAN], [1, 1], [NAN, 0]],
     ),
+    "log-of-one-plus-exp": (
+        lambda: ATEN.softplus_backward(numbers(1, 1, 1).half(), numbers(8.9, 1, 11).half(), 2.0, 20.0),
+        [NAN, 0.8809, 1],
+    ),
     "log-of-one-less": (
         lambda: ATEN.binary_cross_entropy(numbers(0.0643).bfloat16(), numbers(0).bfloat16(), None, 0),
         [0.0645],
