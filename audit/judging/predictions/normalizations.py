@@ -38,7 +38,18 @@ def layer_norm(ulp: Ulp, input: Tensor, shape: Any, weight: Any, bias: Any, eps:
     values = input.float()
     mean, variance = _moments(values, dims, ulp)
     root = (torch.where(variance < LEAST_OF_A_LAYER, 0.0, variance) + eps).rsqrt()
+    ulp.earlier["rows without variance"] = variance < LEAST_OF_A_LAYER
     return _scaled((values - mean) * root, weight, bias).to(input.dtype), mean.to(input.dtype), root.to(input.dtype)
+
+
+def layer_norm_backward(ulp: Ulp, grad: Tensor, input: Tensor, shape: Any, *rest: Any) -> Any:
+    """The input's gradient in rows whose variance counts as zero, rounded beside the largest in its row."""
+    result = torch.ops.aten.native_layer_norm_backward(grad, input, shape, *rest)[0]
+    rows = ulp.earlier.get("rows without variance")
+    if rows is None or result is None or not rows.any() or rows.dim() != result.dim():
+        return None
+    largest = result.abs().amax(tuple(range(input.dim() - len(shape), input.dim())), keepdim=True)
+    return [torch.where(rows, result + (ulp(largest) - largest), result)]
 
 
 def group_norm(
@@ -65,5 +76,12 @@ def attention(ulp: Ulp, query: Tensor, key: Tensor, value: Tensor, *rest: Any, *
 
 NORMALIZATIONS = (
     Prediction("attention-loses-nan", {"aten::_scaled_dot_product_flash_attention_for_cpu": attention}),
-    Prediction("variance-cancels", {"aten::native_layer_norm": layer_norm, "aten::native_group_norm": group_norm}),
+    Prediction(
+        "variance-cancels",
+        {
+            "aten::native_layer_norm": layer_norm,
+            "aten::native_layer_norm_backward": layer_norm_backward,
+            "aten::native_group_norm": group_norm,
+        },
+    ),
 )
