@@ -50,10 +50,18 @@ def foreach_copy(ulp: Ulp, inputs: list[Tensor], sources: list[Tensor], non_bloc
     return [copy(ulp, *pair) for pair in zip(inputs, sources, strict=False)]
 
 
+def addcmul(ulp: Ulp, input: Tensor, first: Tensor, second: Tensor, *, value: Any = 1) -> Tensor | None:
+    """The factor is converted to the dtype of the first tensor."""
+    if input.is_floating_point() or isinstance(value, complex) or input.is_complex():
+        return None
+    return torch.addcmul(input, first, second, value=int(value))
+
+
 CONVERTING = {f"aten::{name}": of_converted(name) for name in ("sum", "cumsum", "cumprod")}
 CONVERSIONS = (
     Prediction(
         "float-beyond-the-integers",
         {"aten::_to_copy": to_copy, "aten::copy": copy, "aten::_foreach_copy": foreach_copy, **CONVERTING},
     ),
+    Prediction("factors-cut-to-integers", {"aten::addcmul": addcmul}),
 )

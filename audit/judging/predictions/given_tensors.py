@@ -12,14 +12,14 @@ from torch._prims_common import suggest_memory_format
 from ...model.nested import leaves
 from ..arguments import storage_of
 from .graphs import BATCH_NORMS
-from .prediction import ContiguousWrite, Model, Prediction, ReplacedResult, Ulp
+from .prediction import ContiguousWrite, Model, Prediction, ReplacedResult, ScaledMemory, Ulp
 from .real_functions import gamma_gradient
 
 aten = torch.ops.aten
 # Whose output is written as if it were in rows.
 IN_ROWS = (
     *("index_select", "avg_pool2d", "avg_pool2d_backward", "avg_pool3d", "avg_pool3d_backward"),
-    *("linalg_solve_triangular", "_standard_gamma_grad"),
+    *("linalg_solve_triangular", "_standard_gamma_grad", "adaptive_max_pool2d"),
 )
 AVERAGES_BACKWARD = ("avg_pool2d_backward", "_adaptive_avg_pool2d_backward")
 # The outputs of the overloads below, in the order of their results.
@@ -52,11 +52,22 @@ def _in_rows(overload: str) -> Model:
         output: Tensor | None = named.pop("grad_input", out)
         if output is None:
             return None
-        result: Tensor = getattr(aten, overload)(*args, **named)
+        named.pop("indices", None)
+        result: Tensor = next(leaves(getattr(aten, overload)(*args, **named)))
         if output.element_size() < result.element_size():
             return None
         before = torch.zeros_like(output) if "_pool" in overload and overload.endswith("_backward") else output
         return ContiguousWrite(result, before) if result.shape == output.shape else None
+
+    return model
+
+
+def _restrided(overload: str) -> Model:
+    """A given output is contiguous after the call, in the same memory, whatever its strides were."""
+
+    def model(ulp: Ulp, *args: Any, out: Tensor | None = None, **named: Any) -> ContiguousWrite | None:
+        result: Tensor = getattr(aten, overload)(*args, **named)
+        return None if out is None or out.shape != result.shape else ContiguousWrite(result, out, restrides=True)
 
     return model
 
@@ -155,20 +166,31 @@ def maxima_of_windows(
     names = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
     given = dict(zip((*names, "indices"), geometry, strict=False)) | named
     result = _max_pool_backward(grad, input, tuple(given[name] for name in names))
-    output = out if grad_input is None else grad_input
-    if output is None or output.shape != result.shape:
-        return result
-    return ContiguousWrite(result, torch.zeros_like(output))
+    return _into(out if grad_input is None else grad_input, result)
 
 
-def maxima_of_adaptive_windows(ulp: Ulp, grad: Tensor, input: Tensor, indices: Tensor) -> Tensor | None:
+def _into(output: Tensor | None, result: Tensor) -> Tensor | ContiguousWrite:
+    is_written = output is not None and output.shape == result.shape
+    return ContiguousWrite(result, torch.zeros_like(result)) if is_written else result
+
+
+def maxima_of_adaptive_windows(
+    ulp: Ulp,
+    grad: Tensor,
+    input: Tensor,
+    indices: Tensor,
+    *,
+    out: Tensor | None = None,
+    grad_input: Tensor | None = None,
+) -> Tensor | ContiguousWrite | None:
     """As `maxima_of_windows`, in windows of equal size."""
     pairs = list(zip(input.shape[-2:], grad.shape[-2:], strict=True))
     if any(wanted > size or not wanted for size, wanted in pairs):
         return None
     steps = [size // wanted for size, wanted in pairs]
     windows = [size - (wanted - 1) * step for (size, wanted), step in zip(pairs, steps, strict=True)]
-    return _max_pool_backward(grad, input, (windows, steps, [0, 0], [1, 1], False))
+    result = _max_pool_backward(grad, input, (windows, steps, [0, 0], [1, 1], False))
+    return _into(out if grad_input is None else grad_input, result)
 
 
 def _max_pool_backward(grad: Tensor, input: Tensor, geometry: tuple[Any, ...]) -> Tensor:
@@ -301,6 +323,11 @@ def integers(values: Tensor, right: Tensor, wide: Tensor) -> Tensor:
     return torch.full_like(values, not values.is_floating_point(), dtype=torch.bool)
 
 
+def unscale(ulp: Ulp, tensors: list[Tensor], found_inf: Tensor, factor: Tensor) -> list[ScaledMemory | None]:
+    """Each tensor's memory is multiplied as if it were contiguous."""
+    return [*(ScaledMemory(factor, tensor) for tensor in tensors), None]
+
+
 KEEPING = (
     *("nll_loss_forward", "nll_loss2d_forward", "median", "nanmedian", "adaptive_max_pool2d", "adaptive_avg_pool2d"),
     "log_sigmoid_forward",
@@ -311,6 +338,8 @@ PAD_BACKWARDS = [f"{mode}_pad{dims}d_backward" for mode in ("reflection", "repli
 GIVEN_TENSORS = (
     Prediction("results-left-as-they-were", {f"aten::{name}": _kept(name) for name in KEEPING}),
     Prediction("results-in-rows", {f"aten::{name}": _in_rows(name) for name in IN_ROWS}),
+    Prediction("outputs-made-contiguous", {f"aten::{name}": _restrided(name) for name in ("avg_pool2d", "avg_pool3d")}),
+    Prediction("lists-scaled-in-rows", {"aten::_amp_foreach_non_finite_check_and_unscale": unscale}),
     Prediction("results-in-channels-last", {f"aten::{name}": _in_channels_last(name) for name in BATCH_NORMS}),
     Prediction(
         "gradients-read-in-channels-last",

@@ -310,8 +310,8 @@ def _of_32_bits(overload: str) -> Model:
         asked = dict(zip(names[1:], options, strict=False)) | named
         for place, name in enumerate(("return_inverse", "return_counts")[: len(others)]):
             if overload != "unique_dim" and not asked.get(name):
-                others[place] = ReplacedResult(torch.zeros((), dtype=torch.int64))
-        return ReplacedResult(values.long()), *others
+                others[place] = torch.zeros((), dtype=torch.int64)
+        return [ReplacedResult(result) for result in (values.long(), *others)]
 
     return model
 

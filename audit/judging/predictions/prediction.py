@@ -70,16 +70,31 @@ class ContiguousWrite:
     Attributes:
         values: the result, of the shape of the output.
         before: the output's contents before the call, which remain where nothing is written.
+        restrides: whether the output is contiguous after the call.
     """
 
     values: Tensor
     before: Tensor
+    restrides: bool = False
 
     def write(self, output: Tensor) -> None:
         """Replace the CPU's result in `output` by this one."""
         output.copy_(self.before)
         memory = storage_of(output).view(self.values.dtype)
         memory.as_strided((output.numel(),), (1,), output.storage_offset()).copy_(self.values.flatten())
+        if self.restrides:
+            output.as_strided_(output.shape, self.values.contiguous().stride())
+
+
+@dataclass(frozen=True)
+class ScaledMemory(ContiguousWrite):
+    """As many elements of memory as a changed tensor has, from its first on, times `values`; others are unchanged."""
+
+    def write(self, output: Tensor) -> None:
+        """Scale the memory of `output` in place of what the CPU did."""
+        output.copy_(self.before)
+        memory = storage_of(output)[output.storage_offset() :][: output.numel()]
+        memory.copy_(memory.float() * self.values)
 
 
 @dataclass(frozen=True)

@@ -294,6 +294,19 @@ SHOWN: dict[str, Shown] = {
         lambda x, rows, out: torch.index_select(x, 0, rows, out=out),
         (torch.arange(9.0).reshape(3, 3), torch.tensor([2, 0]), torch.zeros(3, 2).t()),
     ),
+    "outputs-made-contiguous": Shown(
+        lambda x, out: (torch._C._nn.avg_pool2d(x, 2, out=out.view(2, 1, 2, 4)[..., ::2]), out)[1],
+        (torch.arange(32.0).view(2, 1, 4, 4), torch.zeros(16)),
+    ),
+    "lists-scaled-in-rows": Shown(
+        lambda x: (ATEN._amp_foreach_non_finite_check_and_unscale_([x[:, :2]], torch.zeros(1), torch.ones(1) / 2), x)[
+            1
+        ],
+        (torch.ones(3, 4),),
+    ),
+    "factors-cut-to-integers": Shown(
+        torch.addcmul, (torch.tensor([1, 2]), numbers(1, 2), numbers(3, 4)), {"value": -1.5}
+    ),
     "results-in-channels-last": Shown(
         lambda x, out: torch.native_batch_norm(
             x, None, None, None, None, True, 0.1, 1e-5, out=(out, torch.zeros(2), torch.zeros(2))
