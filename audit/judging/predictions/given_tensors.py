@@ -318,9 +318,9 @@ def pad_backward(overload: str) -> Model:
     return model
 
 
-def integers(values: Tensor, right: Tensor, wide: Tensor) -> Tensor:
-    """All elements of an integer result, which holds what was in its memory."""
-    return torch.full_like(values, not values.is_floating_point(), dtype=torch.bool)
+def unwritten_info(values: Tensor, right: Tensor, wide: Tensor) -> Tensor:
+    """All integers where the CPU reports no error: they hold what was in their memory."""
+    return (right == 0) & (not values.is_floating_point())
 
 
 def unscale(ulp: Ulp, tensors: list[Tensor], found_inf: Tensor, factor: Tensor) -> list[ScaledMemory | None]:
@@ -352,7 +352,7 @@ GIVEN_TENSORS = (
             for name in ("linalg_lu_factor_ex", "linalg_inv_ex", "_linalg_solve_ex")
         },
     ),
-    Prediction("info-left-unwritten", where=integers, with_calls=frozenset({"aten::linalg_lu_factor_ex"})),
+    Prediction("info-left-unwritten", where=unwritten_info, with_calls=frozenset({"aten::linalg_lu_factor_ex"})),
     Prediction(
         "total-weight-is-the-size",
         {f"aten::{name}": total_weight(getattr(aten, name)) for name in ("nll_loss_forward", "nll_loss2d_forward")},
