@@ -105,7 +105,7 @@ def product_of_long_rows(ulp: Ulp, *operands: Any, **factors: Any) -> Tensor | N
     return torch.full((), torch.nan, dtype=left.dtype)
 
 
-def gradient_over_images_left(ulp: Ulp, grad: Tensor, input: Tensor, weight: Tensor, *rest: Any) -> Any:
+def gradient_over_remaining_images(ulp: Ulp, grad: Tensor, input: Tensor, weight: Tensor, *rest: Any) -> Any:
     """The gradient of the weight over the first images alone, as many as are left of whole `IMAGES`."""
     *geometry, wanted = rest
     if len(input) < IMAGES or not wanted[1]:
@@ -362,7 +362,7 @@ GRAPHS = (
     Prediction(
         "products-of-long-rows", {f"aten::{name}": product_of_long_rows for name in ("bmm", "baddbmm", "addbmm")}
     ),
-    Prediction("gradients-over-images-left", {"aten::convolution_backward": gradient_over_images_left}),
+    Prediction("gradients-over-remaining-images", {"aten::convolution_backward": gradient_over_remaining_images}),
     Prediction(
         "inputs-multiplied-by-zero", {f"aten::{name}": multiplied_by_zero(name) for name in ("baddbmm", "addbmm")}
     ),

@@ -66,7 +66,7 @@ def one_column(overload: str) -> Model:
     return model
 
 
-def without_weightless(ulp: Ulp, input: Tensor, size: Sequence[int], aligned: bool, *scales: Any) -> Tensor | None:
+def upsample_bilinear2d_aa(ulp: Ulp, input: Tensor, size: Sequence[int], aligned: bool, *scales: Any) -> Tensor | None:
     """Elements at the edge of a window, whose weight is zero, are outside of it: windows end where floats round to."""
     if aligned is not True or min(size) < 2 or not input.is_floating_point():
         return None
@@ -89,7 +89,7 @@ def _linear_weights(size: int, resized: int) -> Tensor:
 
 
 PLACES = (
-    Prediction("edges-without-weight", {"aten::_upsample_bilinear2d_aa": without_weightless}),
+    Prediction("edges-without-weight", {"aten::_upsample_bilinear2d_aa": upsample_bilinear2d_aa}),
     Prediction(
         "neighbours-of-weight-zero",
         {

@@ -416,7 +416,7 @@ SHOWN: dict[str, Shown] = {
     "products-beyond-a-counter": Shown(
         torch.nn.functional.linear, (torch.arange(65537.0).view(-1, 1, 1), numbers(2).view(1, 1), numbers(7))
     ),
-    "gradients-over-images-left": Shown(
+    "gradients-over-remaining-images": Shown(
         lambda *of: ATEN.convolution_backward(*of, None, [1], [0], [1], False, [0], 1, [False, True, False])[1],
         (torch.ones(65538, 1, 1), torch.ones(65538, 1, 1), torch.ones(1, 1, 1)),
     ),
