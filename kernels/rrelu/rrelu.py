@@ -38,12 +38,11 @@ def rrelu_with_noise_out(
         return torch.ops.aten.leaky_relu.out(self, (lower + upper) / 2, out=out)  # type: ignore[no-any-return]
     require_dtype(noise, self.dtype, "rrelu_with_noise")
     resize_output(out, self.shape)
-    spans = lower <= upper and upper - lower <= torch.finfo(self.dtype).max
+    span = upper - lower
+    spans = 0 <= span <= 1 or 0 <= span <= torch.finfo(self.dtype).max
     if not spans and not bool((self <= 0).any()):
-        lower, upper = (
-            _LOWER,
-            _UPPER,
-        )  # no slope is used; the CPU, which draws them one by one, does not check the limits
+        # No slope is used. The CPU, which draws them one by one, does not check the limits.
+        lower, upper = _LOWER, _UPPER
     drawn = torch.empty_like(self).uniform_(lower, upper, generator=generator)
     elementwise(_shader, "rrelu_with_noise", [out, noise], [self, drawn])
     return out

@@ -9,7 +9,7 @@ import torch
 
 from ..runtime.operands import require_device
 from ..runtime.outputs import refuse_internal_overlap, refuse_overlap, resize_output
-from ..runtime.rows import rows_in, short_launches
+from ..runtime.rows import short_launches
 from ..runtime.shader import METAL_TYPES, Shader
 from ..runtime.signatures import planned
 
@@ -150,9 +150,10 @@ def _multiply(plan: _Plan, given: Sequence[Any], out: torch.Tensor) -> torch.Ten
         kernel = _shader.kernel(name, out.device)
         of_rows, scales = scale_a.contiguous(), (scale_b.contiguous(), addends.contiguous(), divisor)
         for part in short_launches(height, right.numel(), _TILE):
-            rows = part.stop - part.start
-            first_scale = rows_in(part, of_rows)[0] if layout[-4] else of_rows
-            operands = (*rows_in(part, result, left), right, first_scale, *scales, [rows, width, *layout])
+            rows, of_part = part.stop - part.start, (result, left, of_rows)
+            if rows < height:
+                of_part = result[part], left[part], of_rows[part] if layout[-4] else of_rows
+            operands = (*of_part[:2], right, of_part[2], *scales, [rows, width, *layout])
             threads = (-(-width // _TILE) * _SIDE, -(-rows // _TILE) * _SIDE)
             kernel(*operands, threads=threads, group_size=(_SIDE, _SIDE))
     return out
