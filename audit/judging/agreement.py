@@ -73,11 +73,7 @@ class Comparison:
                 prefix = f"output {position}: " if len(expected.outputs) > 1 else ""
                 return replace(agreement, text=prefix + agreement.text)
             largest = max(largest, agreement)
-        difference = (
-            _compare_containers(actual.returned, expected.returned)
-            or compare_memory(actual, expected, self._case.same_memory)
-            or self._strides(actual, expected)
-        )
+        difference = _compare_containers(actual.returned, expected.returned) or self._layouts(actual, expected)
         if difference is not None:
             return difference
         agreement = self._arguments(actual, expected)
@@ -110,10 +106,15 @@ class Comparison:
 
     def _arguments(self, actual: Execution, expected: Execution) -> DifferenceOrError:
         written = partial(self._written, actual, expected)
-        return compare_arguments(self._case, actual, expected, written, self._accepts_around, values=self._values)
+        accepts = self._accepts_around, self._accepts_metadata
+        return compare_arguments(self._case, actual, expected, written, *accepts, values=self._values)
 
-    def _strides(self, actual: Execution, expected: Execution) -> Difference | None:
-        return compare_strides(self._case, actual, expected)
+    def _layouts(self, actual: Execution, expected: Execution) -> Difference | None:
+        in_memory = compare_memory(actual, expected, self._case.same_memory)
+        return in_memory or compare_strides(self._case, actual, expected)
+
+    def _accepts_metadata(self, argument: Argument) -> bool:
+        return False
 
     def _accepts_around(self, argument: Argument, mine: Tensor, cpus: Tensor, difference: Difference) -> bool:
         return False

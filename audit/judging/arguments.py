@@ -49,6 +49,7 @@ def compare_arguments(
     expected: Execution,
     compare_written: CompareWritten,
     accepts_around: AcceptsAround,
+    accepts_metadata: Callable[[Argument], bool],
     *,
     values: bool,
 ) -> DifferenceOrError:
@@ -59,6 +60,7 @@ def compare_arguments(
         actual, expected: the runs on the device and on the CPU.
         compare_written: compares the values of an argument that the CPU's call changed.
         accepts_around: whether a difference in the memory around an argument is accepted.
+        accepts_metadata: whether another shape, dtype or stride of an argument is accepted.
         values: False if the written values are random or undefined: then the metadata are compared, and the values of
             arguments that the CPU's call does not write.
     """
@@ -69,8 +71,9 @@ def compare_arguments(
         if argument.mine is argument.original:
             continue  # the operator wants it on the host; both calls got the same tensor
         is_output = returned.get(id(argument.mine)) == id(argument.cpus)  # which has been compared
-        difference = _compare_metadata(argument, case.rounded_to is not None)
-        if difference is not None and not (is_output and argument.mine.shape != argument.cpus.shape):
+        difference = compare_metadata(argument, case.rounded_to is not None)
+        is_compared = is_output and argument.mine.shape != argument.cpus.shape
+        if difference is not None and not (is_compared or accepts_metadata(argument)):
             return difference
         if argument.mine.layout is not torch.strided:
             continue
@@ -104,7 +107,8 @@ def _arguments(case: Case, actual: Execution, expected: Execution) -> Iterator[A
         yield Argument(position, mine, cpus, original, cpus._version - version)
 
 
-def _compare_metadata(argument: Argument, rounded: bool) -> Difference | None:
+def compare_metadata(argument: Argument, rounded: bool = False) -> Difference | None:
+    """Compare what an argument is after the calls, except for its values."""
     position, mine, cpus, original, _ = argument
     if _looks_like(mine, cpus):
         return None

@@ -12,7 +12,7 @@ from ...model.case import Case
 from ...model.verdicts import ROUNDING, TOGETHER
 from .. import judge
 from ..agreement import Comparison
-from ..arguments import Argument, storage_of
+from ..arguments import Argument, compare_metadata, storage_of
 from ..compare import CONDITION, TOLERANCES, Agreement, Difference, Reference, on_cpu
 from ..execution import Execution, execute, gradients
 from ..judge import OUT_OF_MEMORY, Trial
@@ -168,7 +168,7 @@ class WideStorage(WideArgument):
 class ComparisonWithPredictions(Comparison):
     """Compares as `Comparison` does, but accepts a difference if `accepts` says that it is as predicted.
 
-    The strides of results may also be those of one of the models' runs.
+    The strides of results and arguments may also be those of one of the models' runs.
     """
 
     def __init__(
@@ -195,11 +195,15 @@ class ComparisonWithPredictions(Comparison):
             return Agreement(0.0) if self._accepts(actual, expected, wide, agreement) else agreement
         return agreement
 
-    def _strides(self, actual: Execution, expected: Execution) -> Difference | None:
-        difference = super()._strides(actual, expected)
-        if difference is None or any(Comparison._strides(self, actual, run) is None for run in self._runs()):
+    def _layouts(self, actual: Execution, expected: Execution) -> Difference | None:
+        difference = super()._layouts(actual, expected)
+        if difference is None or any(Comparison._layouts(self, actual, run) is None for run in self._runs()):
             return None
         return difference
+
+    def _accepts_metadata(self, argument: Argument) -> bool:
+        modelled = (argument._replace(cpus=run.tensors[argument.position]) for run in self._runs())
+        return any(compare_metadata(of_a_model) is None for of_a_model in modelled)
 
     def _accepts_around(self, argument: Argument, mine: Tensor, cpus: Tensor, difference: Difference) -> bool:
         return self._accepts(mine, cpus, WideStorage(self._wide, argument.position), difference)

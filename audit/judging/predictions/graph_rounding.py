@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from .graphs import BATCH_NORMS, channel_dims
-from .prediction import Prediction, Ulp
+from .prediction import Model, Prediction, Ulp
 
+aten = torch.ops.aten
 LEAST_LOGARITHM = -100
 # A sum of more halves than these is one of parts, which are added in the dtype.
 LONG_ROW = 2**17
@@ -39,6 +40,21 @@ def batch_norm(
     scale, shift = (None if values is None else values.view(deviation.shape) for values in (weight, bias))
     result = centred * deviation if scale is None else centred * deviation * scale
     return result if shift is None else result + shift, None, None
+
+
+def batch_norm_backward(overload: str) -> Model:
+    """The deviation is the root of the variance that the graph computes back from it, so that it has no sign."""
+
+    def model(ulp: Ulp, grad: Tensor, input: Tensor, *rest: Any) -> list[Tensor | None] | None:
+        *statistics, deviation, train, eps, mask = rest[:8]
+        if not train or deviation is None or not deviation.numel():
+            return None
+        variance = ulp(ulp(ulp(1 / deviation).square()) - eps)
+        again = ulp((variance + eps).rsqrt())
+        gradients = getattr(aten, overload)(grad, input, *statistics, again, train, eps, mask, *rest[8:])
+        return list(gradients)
+
+    return model
 
 
 def product_of_vectors(ulp: Ulp, left: Tensor, right: Tensor) -> Tensor | None:
@@ -99,6 +115,10 @@ def prod(ulp: Ulp, input: Tensor, *dims: Any, dtype: Any = None) -> Tensor | Non
 GRAPH_ROUNDING = (
     Prediction("log-of-one-less", {"aten::binary_cross_entropy": binary_cross_entropy}),
     Prediction("means-of-a-batch-rounded-first", {f"aten::{name}": batch_norm for name in BATCH_NORMS}),
+    Prediction(
+        "deviations-of-a-batch-without-sign",
+        {f"aten::{name}": batch_norm_backward(name) for name in ("native_batch_norm_backward", "batch_norm_backward")},
+    ),
     Prediction("integers-between-floats", {"aten::linspace": linspace}),
     Prediction("complex-signs-by-squares", {"aten::sgn": sgn}),
     Prediction("products-of-integers-as-floats", {"aten::prod": prod}),

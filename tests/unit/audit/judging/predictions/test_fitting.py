@@ -445,6 +445,10 @@ SHOWN: dict[str, Shown] = {
         (numbers(4000.1, 4000.3, 4000.9).view(3, 1), None, None, None, None, True, 0.1, 1e-5),
         moves=True,
     ),
+    "deviations-of-a-batch-without-sign": Shown(
+        lambda x, *statistics: ATEN.native_batch_norm_backward(x * x, x, *statistics, True, 1e-5, [True] * 3)[0],
+        (numbers(1, 2, 5, 3).view(2, 2), None, None, None, numbers(3, 2), numbers(-2, 1)),
+    ),
     "parts-of-a-sum-overflow": Shown(torch.nansum, (torch.ones(2**18).half() - 2 * (torch.arange(2**18) % 2).half(),)),
     "subnormals-count-as-zero": Shown(torch.gt, (numbers(1, 1e-40), numbers(0, 0))),
 }
@@ -565,6 +569,33 @@ def test_memory_that_a_model_writes_around_a_view_is_compared(played: Any) -> No
         judge.judge(Case(played.does(into, in_rows), args), played, 0, "example", on_executed=trials.append)
         assert trials[0].differs_in_values
         assert ("results-in-rows" in fitting_predictions(trials[0], EVERY)) == (moved == 0)
+
+
+@pytest.mark.parametrize("moved", [0.0, 7.0])
+def test_strides_of_an_output_are_as_a_model_changes_them(played: Any, moved: float) -> None:
+    def average(input: Tensor, out: Tensor) -> Tensor:
+        return torch._C._nn.avg_pool2d(input, 2, out=out)
+
+    def restrided(input: Tensor, out: Tensor) -> Tensor:
+        with Calls(BY_NAME["outputs-made-contiguous"].models, Ulp()):
+            average(input, out)
+        return out.add_(moved)
+
+    trials: list[Trial] = []
+    case = Case(played.does(average, restrided), (torch.ones(2, 1, 4, 4), torch.zeros(4, 1, 2, 2)[::2]))
+    judge.judge(case, played, 0, "example", on_executed=trials.append)
+    fits = fitting_predictions(trials[0], EVERY)
+    assert ("outputs-made-contiguous" in fits) == (moved == 0), (trials[0].differs_in_values, trials[0].differs_in_form)
+
+
+def test_an_average_leaves_an_output_of_another_shape(played: Any) -> None:
+    shown = Shown(
+        lambda x, out: torch._C._nn.adaptive_avg_pool2d(x, 1, out=out), (torch.ones(1, 2, 2), numbers(8, 9)), form=True
+    )
+    for corrupt, fits in ((lambda result: result, True), (corrupted(0), False)):
+        trial = trial_of(played, shown, corrupt, BY_NAME["results-left-as-they-were"])
+        assert trial.differs_in_form
+        assert ("results-left-as-they-were" in fitting_predictions(trial, EVERY)) == fits
 
 
 def test_a_part_that_is_zero_on_both_sides_may_have_any_sign(played: Any) -> None:
