@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .complex_functions import COMPLEX_FUNCTIONS
-from .conversions import CONVERSIONS
+from .conversions import CONVERSIONS, CONVERSIONS_OF_HOST_CODE
 from .cpu_results import CPU_RESULTS
 from .embedding_bags import EMBEDDING_BAGS
 from .factorizations import FACTORIZATIONS, FACTORIZATIONS_OF_HOST_CODE
@@ -53,6 +53,7 @@ OF_HOST_CODE: tuple[Prediction, ...] = (
     *GIVEN_TENSORS,
     *FORMS,
     *EMBEDDING_BAGS,
+    *CONVERSIONS_OF_HOST_CODE,
     *OPTIMIZERS_OF_HOST_CODE,
     *FACTORIZATIONS_OF_HOST_CODE,
 )

@@ -57,6 +57,35 @@ def addcmul(ulp: Ulp, input: Tensor, first: Tensor, second: Tensor, *, value: An
     return torch.addcmul(input, first, second, value=int(value))
 
 
+def isin(ulp: Ulp, elements: Any, tests: Any, *, invert: bool = False, **named: Any) -> Tensor | None:
+    """A number is converted to the dtype of the tensor, also where it is out of range."""
+    if isinstance(elements, Tensor) or tests.is_floating_point() or not isinstance(elements, int):
+        return None
+    return torch.any(torch.tensor(elements).to(tests.dtype) == tests) ^ invert
+
+
+def logical(overload: str) -> Model:
+    """Complex numbers are converted to booleans by their real part."""
+
+    def model(ulp: Ulp, input: Tensor, other: Tensor) -> Tensor | None:
+        real = [operand.real if operand.is_complex() else operand for operand in (input, other)]
+        if not (input.is_complex() or other.is_complex()):
+            return None
+        return getattr(torch.ops.aten, overload)(*real)  # type: ignore[no-any-return]
+
+    return model
+
+
+def smooth_l1_loss_backward(
+    ulp: Ulp, grad: Tensor, input: Tensor, target: Tensor, reduction: int, beta: float
+) -> Tensor | None:
+    """The difference of integers is converted to their dtype, where it wraps."""
+    if input.is_floating_point() or input.dtype is not target.dtype:
+        return None
+    less = input - target
+    return torch.ops.aten.smooth_l1_loss_backward(grad, less, torch.zeros_like(less), reduction, beta)  # type: ignore[no-any-return]
+
+
 CONVERTING = {f"aten::{name}": of_converted(name) for name in ("sum", "cumsum", "cumprod")}
 CONVERSIONS = (
     Prediction(
@@ -64,4 +93,11 @@ CONVERSIONS = (
         {"aten::_to_copy": to_copy, "aten::copy": copy, "aten::_foreach_copy": foreach_copy, **CONVERTING},
     ),
     Prediction("factors-cut-to-integers", {"aten::addcmul": addcmul}),
+)
+CONVERSIONS_OF_HOST_CODE = (
+    Prediction("numbers-in-the-dtype-of-a-tensor", {"aten::isin": isin}),
+    Prediction(
+        "real-parts-as-booleans", {f"aten::logical_{name}": logical(f"logical_{name}") for name in ("and", "or", "xor")}
+    ),
+    Prediction("differences-that-wrap", {"aten::smooth_l1_loss_backward": smooth_l1_loss_backward}),
 )

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .complex_functions import div
 from .graphs import BATCH_NORMS, channel_dims
 from .prediction import Model, Prediction, Ulp
 
@@ -112,7 +113,28 @@ def prod(ulp: Ulp, input: Tensor, *dims: Any, dtype: Any = None) -> Tensor | Non
     return _as_int64(input.float().prod(*dims)) if input.dtype in (torch.int8, torch.int16, torch.uint8) else None
 
 
+def addcdiv(ulp: Ulp, input: Tensor, first: Tensor, second: Tensor, *, value: Any = 1) -> Tensor | None:
+    """input + value * (first / second), where `div` computes a complex quotient; one by zero is NaN."""
+    quotient = div(ulp, first, second)
+    if quotient is None:
+        return ulp(input + ulp(value * ulp(first / second))) if input.is_floating_point() else None
+    scaled: Tensor = value * torch.where(second == 0, complex(torch.nan, torch.nan), quotient)
+    return input + scaled
+
+
+def nll_loss_backward(
+    ulp: Ulp, grad: Tensor, input: Tensor, target: Tensor, weight: Any, reduction: int, ignored: int, total: Tensor
+) -> Tensor | None:
+    """The gradient of a mean of no weight is zero, as a division by zero is."""
+    return torch.zeros_like(input) if reduction == 1 and not bool(total.any()) else None
+
+
 GRAPH_ROUNDING = (
+    Prediction("quotients-inside-addcdiv", {"aten::addcdiv": addcdiv}, nan_is_any_non_finite=True),
+    Prediction(
+        "gradients-of-no-weight",
+        dict.fromkeys(("aten::nll_loss_backward", "aten::nll_loss2d_backward"), nll_loss_backward),
+    ),
     Prediction("log-of-one-less", {"aten::binary_cross_entropy": binary_cross_entropy}),
     Prediction("means-of-a-batch-rounded-first", {f"aten::{name}": batch_norm for name in BATCH_NORMS}),
     Prediction(

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 from torch._prims_common import suggest_memory_format
 
-from .complex_functions import div
 from .prediction import Model, Prediction, ReplacedResult, Ulp
 
 aten = torch.ops.aten
@@ -52,8 +51,7 @@ def log_sigmoid_forward(ulp: Ulp, input: Tensor, *, out: Any = None, **given: An
     result = input.clamp(max=0) - _log_of_one_plus_exp(ulp, -input.abs())
     if "buffer" not in given:
         return ReplacedResult(result), ReplacedResult(input.new_empty(0))
-    buffer = given["buffer"]
-    return result, None if isinstance(buffer, Tensor) and buffer.shape != input.shape else buffer
+    return result, ReplacedResult(given["buffer"])
 
 
 def mish(ulp: Ulp, input: Tensor) -> Tensor:
@@ -135,10 +133,11 @@ def elu_backward(
 
 
 def lerp(ulp: Ulp, input: Tensor, end: Tensor, weight: Any) -> Tensor | None:
-    """Of a weight that is one float32 number the kernel for half precision reads the lower two bytes."""
-    if not isinstance(weight, Tensor) or weight.dim() or weight.dtype is not torch.float32 or input.itemsize != 2:
+    """The kernel reads the first bytes of a weight that is one number of another dtype as one of the ends' dtype."""
+    if not isinstance(weight, Tensor) or weight.dim() or weight.dtype is input.dtype or input.is_complex():
         return None
-    return torch.lerp(input, end, weight.view(1).view(input.dtype)[0])
+    memory = torch.cat([weight.view(1).view(torch.uint8), torch.zeros(8, dtype=torch.uint8)])
+    return torch.lerp(input, end, memory[: input.itemsize].view(input.dtype)[0])
 
 
 def log_sigmoid_backward(ulp: Ulp, grad: Tensor, input: Tensor, buffer: Tensor) -> Tensor:
@@ -193,12 +192,6 @@ def index_add(ulp: Ulp, input: Tensor, dim: int, index: Tensor, source: Tensor, 
     if input.dtype is not torch.bool:
         return None
     return torch.index_add(input.int(), dim, index, source.int(), alpha=int(alpha)) != 0
-
-
-def addcdiv(ulp: Ulp, input: Tensor, first: Tensor, second: Tensor, *, value: Any = 1) -> Tensor | None:
-    """input + value * (first / second), where `div` computes the quotient."""
-    quotient = div(ulp, first, second)
-    return None if quotient is None else input + value * quotient
 
 
 def logit(ulp: Ulp, input: Tensor, eps: float | None = None) -> Tensor | None:
@@ -374,7 +367,6 @@ GRAPHS = (
     Prediction("booleans-padded-as-integers", {"aten::constant_pad_nd": constant_pad_nd}),
     Prediction("booleans-added-as-integers", {"aten::index_add": index_add}),
     Prediction("hardtanh-gradient-as-a-product", {"aten::hardtanh_backward": hardtanh_backward}),
-    Prediction("quotients-inside-addcdiv", {"aten::addcdiv": addcdiv}),
     Prediction("limits-of-logit-crossed", {"aten::logit": logit}),
     Prediction("logit-gradient-beyond-zero-and-one", {"aten::logit_backward": logit_backward}),
     Prediction("bias-of-a-variance-that-overflows", {f"aten::{name}": _batch_norm(name) for name in BATCH_NORMS}),

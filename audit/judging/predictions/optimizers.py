@@ -45,6 +45,21 @@ def adam(*, decoupled: bool) -> Model:
     return model
 
 
+def sgd(ulp: Ulp, *lists: list[Tensor], **options: Any) -> Any:
+    """The CPU's steps."""
+    return torch.ops.aten._fused_sgd(*lists, **options | {"lr": float(options["lr"])})
+
+
+def amp_update_scale(
+    ulp: Ulp, scale: Tensor, tracker: Tensor, found_inf: Tensor, growth: float, backoff: float, interval: int
+) -> tuple[Tensor, Tensor] | None:
+    """The scale grows from the interval on; on the CPU where the number of steps equals it."""
+    if tracker.numel() != 1 or bool(found_inf.any()) or int(tracker) + 1 <= interval:
+        return None
+    grown = scale * growth
+    return torch.where(grown.isfinite(), grown, scale), torch.zeros_like(tracker)
+
+
 def read_as_float(step: Model) -> Model:
     """The model of a kernel that reads four bytes of the learning rate as a float; half precision is zero-padded."""
 
@@ -66,5 +81,9 @@ def _rounded(dtype: torch.dtype, values: Tensor) -> Tensor:
 _ADAMS = {"aten::_fused_adam": adam(decoupled=False), "aten::_fused_adamw": adam(decoupled=True)}
 OPTIMIZERS = (Prediction("moments-as-sums-of-products", _ADAMS),)
 OPTIMIZERS_OF_HOST_CODE = (
-    Prediction("learning-rate-read-as-a-float", {name: read_as_float(step) for name, step in _ADAMS.items()}),
+    Prediction(
+        "learning-rate-read-as-a-float",
+        {name: read_as_float(step) for name, step in (_ADAMS | {"aten::_fused_sgd": sgd}).items()},
+    ),
+    Prediction("scales-that-grow-late", {"aten::_amp_update_scale": amp_update_scale}),
 )

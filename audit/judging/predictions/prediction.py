@@ -56,7 +56,7 @@ class Ulp:
 
 
 # Gets `Ulp` and the arguments of the call, given outputs only if it has a parameter `out`. Returns a tensor,
-# `ContiguousWrite` or `ReplacedResult` for each tensor that the overload returns or, if it returns none, writes to;
+# `ContiguousWrite` or `ReplacedResult` for each tensor that the overload returns, then for each other that it writes;
 # None where it says nothing.
 Model = Callable[..., Any]
 # Gets the device's result, the CPU's and the one in float64. Returns which elements may differ as they do.
@@ -233,13 +233,13 @@ def _without_outputs(func: OpOverload[..., Any], kwargs: dict[str, Any]) -> dict
 
 
 def _results(func: OpOverload[..., Any], args: Any, kwargs: dict[str, Any], returned: Any) -> Any:
-    """The results of a call; if it returns nothing, the arguments that it writes, given outputs first."""
+    """The results of a call, and the arguments that it writes but does not return, given outputs first."""
     schema = func._schema
-    if schema.returns:
-        return returned
     given = dict(zip((argument.name for argument in schema.arguments), args, strict=False)) | kwargs
     written = [argument for argument in schema.arguments if argument.alias_info and argument.alias_info.is_write]
-    return [given[argument.name] for argument in sorted(written, key=lambda argument: not argument.is_out)]
+    named = [given.get(argument.name) for argument in sorted(written, key=lambda argument: not argument.is_out)]
+    results = list(leaves(returned))
+    return [results, [leaf for leaf in leaves(named) if not any(leaf is result for result in results)]]
 
 
 def _copied(leaf: Any) -> Any:

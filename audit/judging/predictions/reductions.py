@@ -248,8 +248,9 @@ def cdist_backward(ulp: Ulp, grad: Tensor, left: Tensor, right: Tensor, p: float
 def scatter_reduce(
     ulp: Ulp, input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor | None:
-    """As `scatter_add`, if it adds to the input."""
-    return scatter_add(ulp, input, dim, index, source) if reduce == "sum" and include_self else None
+    """As `scatter_add`, if it adds; to zero where the input is not included."""
+    kept = input if include_self else input.scatter(dim, index, 0)
+    return scatter_add(ulp, kept, dim, index, source) if reduce == "sum" else None
 
 
 def antialiased(ulp: Ulp, input: Tensor, *args: Any) -> Tensor:

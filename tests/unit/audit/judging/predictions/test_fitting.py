@@ -280,6 +280,20 @@ SHOWN: dict[str, Shown] = {
     ),
     "area-functions-as-logarithms": Shown(torch.asinh, (torch.tensor([-9.8 - 6.8j, -90 + 1j]),)),
     "complex-signs-by-squares": Shown(torch.sgn, (torch.tensor([1e30 + 1e30j, 1e-30, 3 + 4j]),)),
+    "scales-that-grow-late": Shown(
+        lambda scale, steps: (ATEN._amp_update_scale_(scale, steps, torch.zeros(1), 2.0, 0.5, 3), steps),
+        (numbers(8), torch.tensor([5], dtype=torch.int32)),
+    ),
+    "gradients-of-no-weight": Shown(
+        ATEN.nll_loss_backward,
+        (numbers(2), torch.ones(2, 3), torch.tensor([0, 2]), numbers(1, 1, 0), 1, 9, numbers(0)),
+    ),
+    "numbers-in-the-dtype-of-a-tensor": Shown(torch.isin, (-1, torch.arange(256).to(torch.uint8))),
+    "real-parts-as-booleans": Shown(torch.logical_xor, (torch.tensor([1j, 1, 0]), numbers(1, 0, 1))),
+    "differences-that-wrap": Shown(
+        lambda *pair: ATEN.smooth_l1_loss_backward(torch.ones(2).byte(), *pair, 0, 1.0),
+        (torch.tensor([1, 9], dtype=torch.uint8), torch.tensor([3, 3], dtype=torch.uint8)),
+    ),
     "weight-of-two-bytes": Shown(torch.lerp, (numbers(1, 2).half(), numbers(2, 0).half(), torch.tensor(0.4))),
     "products-of-integers-as-floats": Shown(torch.prod, (torch.full((20,), 3, dtype=torch.int8),)),
     "elu-gradient-of-nan": Shown(
