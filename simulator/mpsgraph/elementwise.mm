@@ -155,7 +155,16 @@ BINARY(bitwiseOR, x | y)
 BINARY(bitwiseXOR, x ^ y)
 BINARY(bitwiseLeftShift, at::bitwise_left_shift(x, y))
 BINARY(bitwiseRightShift, at::bitwise_right_shift(x, y))
-BINARY(matrixMultiplication, product(x, y))
+// Attention of PyTorch in half precision multiplies Float by halves: MPSGraph takes them, though no other two types.
+- (MPSGraphTensor*)matrixMultiplicationWithPrimaryTensor:(MPSGraphTensor*)primary
+                                         secondaryTensor:(MPSGraphTensor*)secondary
+                                                    name:(NSString*)name {
+  const bool halves = secondary->type_ == at::kHalf || secondary->type_ == at::kBFloat16;
+  MPSGraphTensor* widened = halves && primary->type_ == at::kFloat
+      ? [self castTensor:secondary toType:MPSDataTypeFloat32 name:nil]
+      : secondary;
+  return binary(self, "matrixMultiplication", primary, widened, product);
+}
 
 - (MPSGraphTensor*)complexTensorWithRealTensor:(MPSGraphTensor*)realTensor
                                imaginaryTensor:(MPSGraphTensor*)imaginaryTensor

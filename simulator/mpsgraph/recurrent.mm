@@ -149,7 +149,9 @@ struct LayerPlaces {
       }
     };
     add(places.input_weight, all.input_weight);
-    add(places.bias, all.bias);
+    if (places.bias >= 0) { // as PyTorch's host code says: of two directions, it has two dimensions of size one before
+      results.push_back(directions == 2 ? all.bias.reshape({1, 1, -1}) : all.bias);
+    }
     add(places.initial_state, all.initial_state);
     add(places.initial_cell, all.initial_cell);
     return results;

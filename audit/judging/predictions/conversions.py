@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .prediction import Model, Prediction, Ulp
+from .prediction import Model, Prediction, ReplacedResult, Ulp
 
 
 def _saturated(values: Tensor, dtype: torch.dtype | None) -> Tensor | None:
@@ -86,6 +86,25 @@ def smooth_l1_loss_backward(
     return torch.ops.aten.smooth_l1_loss_backward(grad, less, torch.zeros_like(less), reduction, beta)  # type: ignore[no-any-return]
 
 
+def range_of_integers(
+    ulp: Ulp, start: Any, end: Any, step: Any = 1, *, dtype: Any = None, out: Tensor | None = None, **options: Any
+) -> ReplacedResult | None:
+    """The count is that between the ends as they are given; the CPU cuts both to integers first."""
+    dtype = dtype if out is None else out.dtype
+    if dtype not in (torch.int8, torch.uint8, torch.int16, torch.int32) or not int(step):
+        return None
+    return ReplacedResult((int(start) + int(step) * torch.arange(int((end - start) / step) + 1)).to(dtype))
+
+
+def power_of_a_number(ulp: Ulp, base: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor | None:
+    """The power is one of the output's floats; the CPU converts a power of integers to them."""
+    if not isinstance(base, int) or not isinstance(exponent, Tensor) or out is None or not out.is_floating_point():
+        return None
+    if exponent.is_floating_point() or exponent.is_complex() or exponent.dtype is torch.bool:
+        return None
+    return ulp(torch.pow(float(base), exponent.double())).to(out.dtype)
+
+
 CONVERTING = {f"aten::{name}": of_converted(name) for name in ("sum", "cumsum", "cumprod")}
 CONVERSIONS = (
     Prediction(
@@ -100,4 +119,9 @@ CONVERSIONS_OF_HOST_CODE = (
         "real-parts-as-booleans", {f"aten::logical_{name}": logical(f"logical_{name}") for name in ("and", "or", "xor")}
     ),
     Prediction("differences-that-wrap", {"aten::smooth_l1_loss_backward": smooth_l1_loss_backward}),
+    Prediction(
+        "floats-reduced-as-integers", {"aten::prod": of_converted("prod"), "aten::nansum": of_converted("nansum")}
+    ),
+    Prediction("ranges-between-floats", {"aten::range": range_of_integers}, counts_integers=True),
+    Prediction("powers-of-floats-into-an-output", {"aten::pow": power_of_a_number}),
 )

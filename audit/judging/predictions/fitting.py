@@ -253,7 +253,9 @@ class ModelledRuns:
         if result.shape != values.shape or result.dtype is not values.dtype:
             return False
         relative = TOLERANCES.get(values.dtype, (0.0, 0.0))[0]
-        return not relative or torch.allclose(values, result, relative, relative, equal_nan=True)
+        if not relative:
+            return not self._prediction.counts_integers or values.equal(result)
+        return torch.allclose(values, result, relative, relative, equal_nan=True)
 
     def _near(self, values: Tensor, right: Tensor, results: list[Tensor]) -> Tensor:
         """Which values are near one of the results: the first is exact, the others have moved intermediate results."""

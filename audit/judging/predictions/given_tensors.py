@@ -147,6 +147,7 @@ def addbmm(ulp: Ulp, input: Tensor, left: Tensor, right: Tensor, *, beta: Any = 
     result: Tensor = aten.addbmm(input, left, right, beta=beta, alpha=alpha)
     if input.numel() != 1 or result.numel() < 2:
         return None
+    left = ulp(left) if left.is_floating_point() or left.is_complex() else left
     shifted: Tensor = aten.addbmm(result.flatten()[:1], left, right, beta=beta, alpha=alpha)
     shifted.view(-1)[0] = result.view(-1)[0]
     return shifted
@@ -327,6 +328,11 @@ def unwritten_info(values: Tensor, right: Tensor, wide: Tensor) -> Tensor:
     return (right == 0) & (not values.is_floating_point())
 
 
+def conjugated(values: Tensor, right: Tensor, wide: Tensor) -> Tensor:
+    """Complex numbers that are conjugates of the CPU's, up to rounding."""
+    return torch.isclose(values, right.conj(), 1e-4, 0.0) if right.is_complex() else torch.zeros_like(right).bool()
+
+
 def unscale(ulp: Ulp, tensors: list[Tensor], found_inf: Tensor, factor: Tensor) -> list[ScaledMemory | None]:
     """Each tensor's memory is multiplied as if it were contiguous, by the first number of the factor's storage."""
     return [*(ScaledMemory(storage_of(factor)[:1], tensor) for tensor in tensors), None]
@@ -375,6 +381,9 @@ GIVEN_TENSORS = (
     Prediction("cholesky-of-complex-numbers-as-two", {"aten::linalg_cholesky_ex": cholesky_ex}),
     Prediction(
         "first-of-a-storage", {f"aten::{name}": first_of_its_storage(name) for name in ("add", "sub", "mul", "div")}
+    ),
+    Prediction(
+        "results-conjugated", where=conjugated, with_calls=frozenset({"aten::addmm", "aten::baddbmm", "aten::pow"})
     ),
     Prediction("gamma-gradients-in-rows", {"aten::_standard_gamma_grad": gamma_gradient_in_rows}),
     Prediction("gradients-in-the-dtype-of-the-input", {f"aten::{name}": pad_backward(name) for name in PAD_BACKWARDS}),

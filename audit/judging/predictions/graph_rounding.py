@@ -13,6 +13,7 @@ from .prediction import Model, Prediction, Ulp
 
 aten = torch.ops.aten
 LEAST_LOGARITHM = -100
+SMALL_INTEGERS = (torch.int8, torch.int16, torch.uint8)
 # A sum of more halves than these is one of parts, which are added in the dtype.
 LONG_ROW = 2**17
 
@@ -92,7 +93,8 @@ def linspace(ulp: Ulp, start: Any, end: Any, steps: int, *, dtype: Any = None, *
 
 def _as_int64(values: Tensor) -> Tensor:
     """Floats truncated as on arm64, which gives the largest int64 for all beyond it; x86-64 gives the least one."""
-    return torch.where(values < 2.0**63, values.long(), torch.iinfo(torch.int64).max)
+    inside = torch.where(values < 2.0**63, values.nan_to_num(0.0, 0.0).long(), torch.iinfo(torch.int64).max)
+    return torch.where(values.isnan(), 0, inside)
 
 
 def sgn(ulp: Ulp, input: Tensor) -> Tensor | None:
@@ -106,11 +108,27 @@ def sgn(ulp: Ulp, input: Tensor) -> Tensor | None:
 
 def prod(ulp: Ulp, input: Tensor, *dims: Any, dtype: Any = None) -> Tensor | None:
     """A product of small integers is one of float32 numbers, and one of int32 wraps to 32 bits."""
-    if dtype not in (None, torch.int64):
+    if dtype not in (None, torch.int64, *SMALL_INTEGERS):
         return None
     if input.dtype is torch.int32:
         return input.prod(*dims, dtype=torch.int32).long()
-    return _as_int64(input.float().prod(*dims)) if input.dtype in (torch.int8, torch.int16, torch.uint8) else None
+    if input.dtype not in SMALL_INTEGERS:
+        return None
+    return _as_int64(input.float().prod(*dims)).to(torch.int64 if dtype is None else dtype)
+
+
+def product_in_halves(ulp: Ulp, input: Tensor, *dims: Any, dtype: Any = None) -> Tensor | None:
+    """NaN for a product of integers with a zero, whose other factors are beyond half precision."""
+    if dtype is not torch.float16 or input.is_floating_point() or input.is_complex():
+        return None
+    others = torch.where(input == 0, 1, input).double().abs().prod(*dims)
+    has_zero = input.double().prod(*dims) == 0
+    return torch.where(has_zero & (others > torch.finfo(torch.float16).max), torch.nan, input.prod(*dims, dtype=dtype))
+
+
+def cdist_backward(ulp: Ulp, grad: Tensor, left: Tensor, right: Tensor, p: float, distances: Tensor) -> Tensor | None:
+    """Zero for p = -inf."""
+    return torch.zeros_like(left) if p == -torch.inf else None
 
 
 def addcdiv(ulp: Ulp, input: Tensor, first: Tensor, second: Tensor, *, value: Any = 1) -> Tensor | None:
@@ -144,9 +162,14 @@ GRAPH_ROUNDING = (
     Prediction("integers-between-floats", {"aten::linspace": linspace}),
     Prediction("complex-signs-by-squares", {"aten::sgn": sgn}),
     Prediction("products-of-integers-as-floats", {"aten::prod": prod}),
+    Prediction("gradients-of-no-norm", {"aten::_cdist_backward": cdist_backward}),
     Prediction(
         "parts-of-a-sum-overflow",
-        {"aten::dot": product_of_vectors, "aten::vdot": product_of_vectors, "aten::nansum": sum_of_numbers},
+        {
+            **{f"aten::{name}": product_of_vectors for name in ("dot", "vdot")},
+            **{f"aten::{name}": sum_of_numbers for name in ("nansum", "sum")},
+            "aten::prod": product_in_halves,
+        },
         nan_is_any_non_finite=True,
     ),
 )

@@ -388,5 +388,9 @@ GRAPHS = (
     Prediction(
         "resized-by-one-factor", {f"aten::{name}": _resized_by_one_factor(name, n) for name, n in RESIZED.items()}
     ),
-    Prediction("small-beside-the-largest", where=partial(small_relative_to_largest, 0), with_calls=TRANSFORMS),
+    Prediction(
+        "small-beside-the-largest",
+        where=partial(small_relative_to_largest, 0),
+        with_calls=TRANSFORMS | {"aten::cumsum"},
+    ),
 )

@@ -119,6 +119,7 @@ class Prediction:
         without_calls: it also applies to cases that call none of these overloads.
         alternatives: how many results the model may have; the number of the run chooses one, and each element may be as
             any of them. Intermediate results are not moved then.
+        counts_integers: integers of a result of another shape or dtype must be the model's, too.
         nan_is_any_non_finite: where the model has NaN, the device may have NaN or an infinity of either sign.
         where: used in place of models: returns which elements of a result may differ as they do.
         with_calls: it applies only to cases that call one of these; if empty, `where` applies to all cases.
@@ -130,6 +131,7 @@ class Prediction:
     models: Mapping[str, Model] = field(default_factory=dict)
     without_calls: bool = False
     alternatives: int = 1
+    counts_integers: bool = False
     nan_is_any_non_finite: bool = False
     where: Where | None = None
     with_calls: frozenset[str] = frozenset()

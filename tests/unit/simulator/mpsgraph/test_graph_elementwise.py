@@ -296,6 +296,19 @@ def test_matrix_multiplication(left: list[int], right: list[int]) -> None:
     close(result, x @ y)
 
 
+def test_a_matrix_of_floats_times_one_of_halves() -> None:
+    x, y, selector = (
+        torch.randn(2, 3),
+        torch.randn(3, 4).half(),
+        "matrixMultiplicationWithPrimaryTensor:secondaryTensor:name:",
+    )
+    graph = Graph()
+    (result,) = graph.run(graph(selector, graph.feed(x), graph.feed(y), None))
+    close(result, x @ y.float())
+    with pytest.raises(MessageError, match="requires the same element type"):
+        graph(selector, graph.feed(y.T), graph.feed(x.T), None)
+
+
 def test_operands_of_two_types_are_an_error_that_names_both() -> None:
     graph = Graph()
     x, y = graph.feed(torch.ones(2)), graph.feed(torch.ones(2, dtype=torch.int32))

@@ -464,6 +464,20 @@ SHOWN: dict[str, Shown] = {
         (numbers(1, 2, 5, 3).view(2, 2), None, None, None, numbers(3, 2), numbers(-2, 1)),
     ),
     "parts-of-a-sum-overflow": Shown(torch.nansum, (torch.ones(2**18).half() - 2 * (torch.arange(2**18) % 2).half(),)),
+    "floats-reduced-as-integers": Shown(torch.prod, (numbers(INF, 1),), {"dtype": torch.int64}),
+    "ranges-between-floats": Shown(torch.range, (-1.5, 0.5), {"dtype": torch.int8}, form=True),
+    "powers-of-floats-into-an-output": Shown(
+        lambda exponent: torch.pow(2, exponent, out=torch.empty(2).half()), (torch.tensor([3, -1]),)
+    ),
+    "gradients-of-no-norm": Shown(
+        ATEN._cdist_backward,
+        (torch.ones(1, 1), torch.zeros(1, 2), numbers(3, 3).view(1, 2), -INF, numbers(5).view(1, 1)),
+    ),
+    "results-conjugated": Shown(
+        torch.pow,
+        (torch.tensor([1 + 2j, 4]), 2),
+        device=lambda base, exponent: torch.pow(base, exponent).conj().resolve_conj(),
+    ),
     "subnormals-count-as-zero": Shown(torch.gt, (numbers(1, 1e-40), numbers(0, 0))),
 }
 
