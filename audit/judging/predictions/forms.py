@@ -37,6 +37,13 @@ def dropout_backward(ulp: Ulp, grad_output: Tensor, mask: Tensor, scale: float) 
     return ReplacedResult(result) if is_expanded else result
 
 
+def weight_norm(ulp: Ulp, input: Tensor, magnitude: Tensor, dim: int = 0) -> tuple[Tensor, None] | None:
+    """A magnitude for each element counts for that element; the CPU reads as many as there are norms."""
+    if magnitude.shape != input.shape or magnitude.numel() == input.shape[dim]:
+        return None
+    return ulp(input * ulp(magnitude / ulp(torch.norm_except_dim(input, 2, dim)))), None
+
+
 def unique_dim(
     ulp: Ulp, input: Tensor, dim: int, sort: bool = True, inverse: bool = False, counts: bool = False
 ) -> tuple[ReplacedResult, ...] | None:
@@ -61,6 +68,7 @@ def unique_dim(
 
 
 FORMS = (
+    Prediction("magnitudes-of-elements", {"aten::_weight_norm_interface": weight_norm}),
     Prediction("rows-with-nan-last", {"aten::unique_dim": unique_dim}),
     Prediction(
         "variances-stay-complex",

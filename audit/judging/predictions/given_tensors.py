@@ -100,6 +100,13 @@ def _in_channels_last(overload: str) -> Model:
     return model
 
 
+def saved_statistics(ulp: Ulp, input: Tensor, *args: Any, out: Tensor | None = None, **named: Any) -> Any:
+    """A batch norm that does not train leaves the given save_mean and save_invstd without elements."""
+    if out is None or not any(argument is False for argument in args):
+        return None
+    return None, ReplacedResult(input.new_empty(0)), ReplacedResult(input.new_empty(0))
+
+
 def _read_in_channels_last(overload: str) -> Model:
     """Beside a channels_last input, the memory of the gradient is read as channels_last, whatever its strides."""
 
@@ -351,6 +358,7 @@ GIVEN_TENSORS = (
     Prediction("outputs-made-contiguous", {f"aten::{name}": _restrided(name) for name in ("avg_pool2d", "avg_pool3d")}),
     Prediction("lists-scaled-in-rows", {"aten::_amp_foreach_non_finite_check_and_unscale": unscale}),
     Prediction("results-in-channels-last", {f"aten::{name}": _in_channels_last(name) for name in BATCH_NORMS}),
+    Prediction("statistics-left-empty", {f"aten::{name}": saved_statistics for name in BATCH_NORMS}),
     Prediction(
         "gradients-read-in-channels-last",
         {f"aten::{name}": _read_in_channels_last(name) for name in AVERAGES_BACKWARD},

@@ -32,16 +32,17 @@ def binary_cross_entropy(
 
 def batch_norm(
     ulp: Ulp, input: Tensor, weight: Tensor | None, bias: Tensor | None, *rest: Any
-) -> tuple[Tensor, None, None] | None:
-    """The batch norm with a mean that is rounded before it is subtracted."""
+) -> tuple[Tensor, None, Tensor] | None:
+    """The batch norm with a mean that is rounded before it is subtracted, and an eps of the tensors' dtype."""
     dims = channel_dims(input, rest)
     if dims is None or not input.is_floating_point():
         return None
     centred = input - ulp(input.mean(dims, keepdim=True))
-    deviation = ulp((ulp(centred.square().mean(dims, keepdim=True)) + rest[-1]).rsqrt())
+    eps = torch.tensor(rest[-1], dtype=input.dtype)
+    deviation = ulp((ulp(centred.square().mean(dims, keepdim=True)) + eps).rsqrt())
     scale, shift = (None if values is None else values.view(deviation.shape) for values in (weight, bias))
     result = centred * deviation if scale is None else centred * deviation * scale
-    return result if shift is None else result + shift, None, None
+    return result if shift is None else result + shift, None, deviation.flatten()
 
 
 def batch_norm_backward(overload: str) -> Model:

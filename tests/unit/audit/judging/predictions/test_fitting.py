@@ -459,6 +459,16 @@ SHOWN: dict[str, Shown] = {
         (numbers(4000.1, 4000.3, 4000.9).view(3, 1), None, None, None, None, True, 0.1, 1e-5),
         moves=True,
     ),
+    "magnitudes-of-elements": Shown(
+        torch._weight_norm, (numbers(1, 2, 3, 4).view(2, 2), numbers(5, 6, 7, 8).view(2, 2))
+    ),
+    "statistics-left-empty": Shown(
+        lambda x, *given: ATEN.native_batch_norm.out(
+            x, None, None, *given[:2], False, 0.1, 1e-5, out=given[2], save_mean=given[3], save_invstd=given[4]
+        )[1:],
+        (torch.ones(3, 1), *(torch.ones(1) for _ in range(2)), torch.ones(3, 1), torch.ones(1), torch.ones(1)),
+        form=True,
+    ),
     "deviations-of-a-batch-without-sign": Shown(
         lambda x, *statistics: ATEN.native_batch_norm_backward(x * x, x, *statistics, True, 1e-5, [True] * 3)[0],
         (numbers(1, 2, 5, 3).view(2, 2), None, None, None, numbers(3, 2), numbers(-2, 1)),
