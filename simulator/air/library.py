@@ -228,7 +228,13 @@ class AirKernel:
         if why := self._refused(buffers, grid):
             raise KernelFault(self._explained([why], buffers))
         shared = {FIRST_THREADGROUP_SLOT + index: buffer for index, buffer in memory.items()}
-        self._prepared(BoundArguments(buffers, ()), shared, grid, group)()
+        self._prepared(BoundArguments(buffers, self._pointed_at(buffers)), shared, grid, group)()
+
+    def _pointed_at(self, buffers: Mapping[int, Buffer]) -> tuple[Buffer, ...]:
+        """The bound buffers into which an argument buffer of pointers points, too."""
+        given = [a for a in self.signature.buffers if a.indirect and a.used and a.index in buffers]
+        words = {w for a in given for w in (ctypes.c_uint64 * (a.size // 8)).from_address(buffers[a.index].address)}
+        return tuple(b for b in buffers.values() if any(b.base <= word < b.base + b.size for word in words))
 
     def _prepared(
         self, bound: BoundArguments, shared: Mapping[int, Buffer], grid: Size, group: Size
