@@ -262,14 +262,18 @@ def power(ulp: Ulp, input: Any, exponent: Any) -> Tensor | None:
     return torch.where(zero, 0, torch.complex(scale * turned.cos(), scale * turned.sin()))
 
 
+def negated_zeros(input: Tensor) -> Tensor:
+    """The complex numbers with the other sign of parts that are zero."""
+    return torch.complex(*(torch.where(part == 0, -part, part) for part in _parts(input)))
+
+
 def with_negated_zeros(overload: str) -> Model:
     """The model of a function that gets zero parts with the opposite sign."""
 
     def model(ulp: Ulp, input: Any, *args: Any) -> Tensor | None:
         if not isinstance(input, Tensor) or not input.is_complex():
             return None
-        parts = (torch.where(part == 0, -part, part) for part in _parts(input))
-        return getattr(torch.ops.aten, overload)(torch.complex(*parts), *args)  # type: ignore[no-any-return]
+        return getattr(torch.ops.aten, overload)(negated_zeros(input), *args)  # type: ignore[no-any-return]
 
     return model
 

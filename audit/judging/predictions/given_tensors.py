@@ -341,8 +341,8 @@ def conjugated(values: Tensor, right: Tensor, wide: Tensor) -> Tensor:
 
 
 def unscale(ulp: Ulp, tensors: list[Tensor], found_inf: Tensor, factor: Tensor) -> list[ScaledMemory | None]:
-    """Each tensor's memory is multiplied as if it were contiguous, by the first number of the factor's storage."""
-    return [*(ScaledMemory(storage_of(factor)[:1], tensor) for tensor in tensors), None]
+    """Each tensor's memory is multiplied as if it were contiguous."""
+    return [*(ScaledMemory(factor, tensor) for tensor in tensors), None]
 
 
 KEEPING = (

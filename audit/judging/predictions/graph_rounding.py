@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .complex_functions import div
-from .graphs import BATCH_NORMS, channel_dims
+from .complex_functions import div, negated_zeros
+from .graphs import BATCH_NORMS, asinh, channel_dims, off_by_magnitude
 from .prediction import Model, Prediction, Ulp
 
 aten = torch.ops.aten
@@ -132,11 +132,26 @@ def cdist_backward(ulp: Ulp, grad: Tensor, left: Tensor, right: Tensor, p: float
     return torch.zeros_like(left) if p == -torch.inf else None
 
 
+def asinh_of_negated(ulp: Ulp, input: Tensor) -> Tensor | None:
+    """`asinh`, where the zeros of a lazily negated number are negative; the CPU's are not."""
+    return asinh(ulp, negated_zeros(input)) if input.is_complex() else None
+
+
+def acosh_of_negated(ulp: Ulp, input: Tensor) -> Tensor | None:
+    """As `asinh_of_negated`."""
+    return off_by_magnitude(ulp, torch.acosh(negated_zeros(input))) if input.is_complex() else None
+
+
 def addcdiv(ulp: Ulp, input: Tensor, first: Tensor, second: Tensor, *, value: Any = 1) -> Tensor | None:
-    """input + value * (first / second), where `div` computes a complex quotient; one by zero is NaN."""
+    """input + value * (first / second), where `div` computes a complex quotient; one by zero is NaN.
+
+    The factor is converted to the dtype of the input.
+    """
     quotient = div(ulp, first, second)
+    if not (input.is_floating_point() or input.is_complex()):
+        value = int(value.real)
     if quotient is None:
-        return ulp(input + ulp(value * ulp(first / second))) if input.is_floating_point() else None
+        return ulp(input + ulp(value * ulp(first / second)))
     scaled: Tensor = value * torch.where(second == 0, complex(torch.nan, torch.nan), quotient)
     return input + scaled
 
@@ -149,6 +164,7 @@ def nll_loss_backward(
 
 
 GRAPH_ROUNDING = (
+    Prediction("area-functions-of-negated-numbers", {"aten::asinh": asinh_of_negated, "aten::acosh": acosh_of_negated}),
     Prediction("quotients-inside-addcdiv", {"aten::addcdiv": addcdiv}, nan_is_any_non_finite=True),
     Prediction(
         "gradients-of-no-weight",

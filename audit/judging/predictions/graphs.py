@@ -149,15 +149,18 @@ def asinh(ulp: Ulp, input: Tensor) -> Tensor | None:
     """log(z + sqrt(z^2 + 1)), which cancels for negative real parts; the root is off by a few ULP of its magnitude."""
     if not input.is_complex():
         return None
-    return ulp(ulp(input + _off_by_magnitude(ulp, ulp(ulp(input * input, 2.0) + 1).sqrt())).log())
+    square = ulp(input * input, 2.0)
+    root = ulp(torch.complex(square.real + 1, square.imag)).sqrt()  # 1 + 0j would take the sign of a zero
+    return ulp(ulp(input + off_by_magnitude(ulp, root)).log())
 
 
 def tanh(ulp: Ulp, input: Tensor) -> Tensor | None:
     """The complex kernel is off by a few ULP of the magnitude, which second derivatives show."""
-    return _off_by_magnitude(ulp, torch.tanh(input)) if input.is_complex() else None
+    return off_by_magnitude(ulp, torch.tanh(input)) if input.is_complex() else None
 
 
-def _off_by_magnitude(ulp: Ulp, values: Tensor) -> Tensor:
+def off_by_magnitude(ulp: Ulp, values: Tensor) -> Tensor:
+    """The values, off by a few ULP of their magnitude in both parts."""
     ones = torch.ones(values.shape)
     return values + values.abs() * torch.complex(ulp(ones, 16.0) - 1, ulp(ones, 16.0) - 1)
 

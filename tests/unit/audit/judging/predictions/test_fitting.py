@@ -280,6 +280,7 @@ SHOWN: dict[str, Shown] = {
     ),
     "area-functions-as-logarithms": Shown(torch.asinh, (torch.tensor([-9.8 - 6.8j, -90 + 1j]),)),
     "complex-signs-by-squares": Shown(torch.sgn, (torch.tensor([1e30 + 1e30j, 1e-30, 3 + 4j]),)),
+    "area-functions-of-negated-numbers": Shown(torch.asinh, (torch.tensor([2j, 1 + 1j]),)),
     "scales-that-grow-late": Shown(
         lambda scale, steps: (ATEN._amp_update_scale_(scale, steps, torch.zeros(1), 2.0, 0.5, 3), steps),
         (numbers(8), torch.tensor([5], dtype=torch.int32)),
