@@ -259,3 +259,21 @@ def test_the_processor_keeps_subnormal_numbers_after_a_launch(tmp_path: Path, fa
     else:
         copy.launch({"in": torch.zeros(8), "out": torch.zeros(8)}, [8], [8])
     assert keeps_subnormal_numbers()
+
+
+def test_memory_behind_a_pointer_that_is_bound_too_keeps_what_was_written_through_either(tmp_path: Path) -> None:
+    pointers = buffer("pointers", "void", 0, size=8).replace("air.buffer", "air.indirect_buffer", 1)
+    body = """
+  %p = load ptr addrspace(1), ptr addrspace(1) %pointers
+  store float 1.0, ptr addrspace(1) %p
+  %q = getelementptr float, ptr addrspace(1) %out, i64 1
+  store float 2.0, ptr addrspace(1) %q
+"""
+    arguments = [pointers, buffer("out", "float", 1), builtin("thread_position_in_grid")]
+    parameters = "ptr addrspace(1) %pointers, ptr addrspace(1) %out, i32 %t"
+    library = air_library(tmp_path, {"fill": kernel("fill", parameters, arguments, body)})
+    out = torch.zeros(2)
+    table = torch.tensor([out.data_ptr()])
+    bound = {i: Buffer(t.data_ptr(), t.data_ptr(), t.nbytes, t) for i, t in enumerate((table, out))}
+    library.kernel("fill").run_bound((1, 1, 1), (1, 1, 1), bound, {})
+    assert out.tolist() == [1, 2]
