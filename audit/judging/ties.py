@@ -22,12 +22,15 @@ DIM_POSITION = {"argsort": 1, "kthvalue": 2, "median": 1, "mode": 1, "nanmedian"
 SORTED_POSITION = {"topk": 4}
 
 
-def names_equal_elements(case: Case, mine: Tensor, cpus: Tensor) -> bool:
+def names_equal_elements(case: Case, mine: Tensor, cpus: Tensor, dtype: torch.dtype | None = None) -> bool:
     """Whether two results of a case are indices of equal elements; NaN equals NaN, a subnormal number equals zero.
 
-    False if the operator returns no such indices, if the sort is stable, or if an index is out of range.
+    False if the operator returns no such indices, if the sort is stable, or if an index is out of range. One of several
+    calls in a row may have rounded the elements to another `dtype`.
     """
     chosen_from = _first_tensor(case)
+    if dtype is not None and chosen_from is not None:
+        chosen_from = chosen_from.to(dtype)
     if _name(case) not in DIM_POSITION or _is_stable(case) or mine.shape != cpus.shape:
         return False
     if chosen_from is None or cpus.dtype is not torch.int64:

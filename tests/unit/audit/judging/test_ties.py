@@ -38,6 +38,12 @@ def test_indices(made: Case, mine: list[Any], cpus: list[Any], equal: bool) -> N
     assert names_equal_elements(made, torch.tensor(mine), torch.tensor(cpus)) is equal
 
 
+def test_a_call_in_a_row_chooses_from_rounded_elements() -> None:
+    made, mine, cpus = Case(torch.kthvalue, (torch.tensor([1.0, 1.001]), 1), {}), torch.tensor(0), torch.tensor(1)
+    assert names_equal_elements(made, mine, cpus, torch.bfloat16)
+    assert not names_equal_elements(made, mine, cpus, torch.float32)
+
+
 def test_a_form_with_out_is_known_by_the_operator_of_its_group() -> None:
     def form(*args: Any, **kwargs: Any) -> Any:
         return torch.sort(*args, **kwargs)
