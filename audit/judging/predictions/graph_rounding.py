@@ -81,6 +81,13 @@ def _of_parts(terms: Tensor, dim: Any, keepdim: bool) -> Tensor | None:
     return torch.where(parts > torch.finfo(torch.float16).max, torch.nan, sums).half()
 
 
+def addbmm(ulp: Ulp, input: Tensor, left: Tensor, right: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor | None:
+    """The sum of products that are rounded to bfloat16 one by one."""
+    if input.dtype is not torch.bfloat16:
+        return None
+    return ulp(ulp(ulp(left @ right).sum(0)) * alpha + ulp(input * beta))
+
+
 def linspace(ulp: Ulp, start: Any, end: Any, steps: int, *, dtype: Any = None, **options: Any) -> Tensor | None:
     """Steps between the ends as floats, truncated to integers; the CPU truncates both ends first."""
     if (dtype is not None and (dtype.is_floating_point or dtype.is_complex)) or steps < 2:
@@ -127,11 +134,6 @@ def product_in_halves(ulp: Ulp, input: Tensor, *dims: Any, dtype: Any = None) ->
     return torch.where(has_zero & (others > torch.finfo(torch.float16).max), torch.nan, input.prod(*dims, dtype=dtype))
 
 
-def cdist_backward(ulp: Ulp, grad: Tensor, left: Tensor, right: Tensor, p: float, distances: Tensor) -> Tensor | None:
-    """Zero for p = -inf."""
-    return torch.zeros_like(left) if p == -torch.inf else None
-
-
 def asinh_of_negated(ulp: Ulp, input: Tensor) -> Tensor | None:
     """`asinh`, where the zeros of a lazily negated number are negative; the CPU's are not."""
     return asinh(ulp, negated_zeros(input)) if input.is_complex() else None
@@ -176,10 +178,10 @@ GRAPH_ROUNDING = (
         "deviations-of-a-batch-without-sign",
         {f"aten::{name}": batch_norm_backward(name) for name in ("native_batch_norm_backward", "batch_norm_backward")},
     ),
+    Prediction("products-of-a-batch-rounded", {"aten::addbmm": addbmm}),
     Prediction("integers-between-floats", {"aten::linspace": linspace}),
     Prediction("complex-signs-by-squares", {"aten::sgn": sgn}),
     Prediction("products-of-integers-as-floats", {"aten::prod": prod}),
-    Prediction("gradients-of-no-norm", {"aten::_cdist_backward": cdist_backward}),
     Prediction(
         "parts-of-a-sum-overflow",
         {

@@ -236,8 +236,8 @@ def scatter_add(ulp: Ulp, input: Tensor, dim: int, index: Tensor, source: Tensor
 
 
 def cdist_backward(ulp: Ulp, grad: Tensor, left: Tensor, right: Tensor, p: float, distances: Tensor) -> Tensor | None:
-    """For p = inf, only coordinates whose difference equals the distance get a gradient, even if that is not finite."""
-    if p != math.inf:
+    """For p = inf or -inf, only differences that equal the distance get a gradient, even if that is not finite."""
+    if not math.isinf(p):
         return None
     differences = left.unsqueeze(-2) - right.unsqueeze(-3)
     taken = (differences.abs() == distances.unsqueeze(-1)) & (differences != 0)

@@ -260,7 +260,7 @@ SHOWN: dict[str, Shown] = {
         ATEN._cdist_backward,
         (
             *(torch.tensor([[INF, 1.0]]), torch.tensor([[0.0, 5.0]]), torch.tensor([[1.0, 3.0], [3.0, 4.0]])),
-            *(INF, torch.tensor([[2.0, 3.0]])),
+            *(-INF, torch.tensor([[2.0, 3.0]])),
         ),
     ),
     "bytes-between-two-roundings": Shown(
@@ -480,9 +480,9 @@ SHOWN: dict[str, Shown] = {
     "powers-of-floats-into-an-output": Shown(
         lambda exponent: torch.pow(2, exponent, out=torch.empty(2).half()), (torch.tensor([3, -1]),)
     ),
-    "gradients-of-no-norm": Shown(
-        ATEN._cdist_backward,
-        (torch.ones(1, 1), torch.zeros(1, 2), numbers(3, 3).view(1, 2), -INF, numbers(5).view(1, 1)),
+    "products-of-a-batch-rounded": Shown(
+        lambda *inputs: torch.addbmm(*(values.bfloat16() for values in inputs)),
+        (numbers(-100, 0).view(1, 2), numbers(1.0078125).view(1, 1, 1), numbers(100, 1).view(1, 1, 2)),
     ),
     "results-conjugated": Shown(
         torch.pow,
