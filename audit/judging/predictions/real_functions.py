@@ -227,7 +227,7 @@ def polynomial(name: str, operator: Callable[[Tensor, Tensor], Tensor]) -> Model
         x, n = _floating(input, degree)
         # Between -1 and 1 the angle times the degree is rounded to any angle.
         ones = torch.ones_like(x)
-        moved = x + sum((ulp(ones, ulps) - ones for ulps in (1, 2, 4, 8)), torch.zeros_like(x))
+        moved = x + sum((ulp(ones, ulps) - ones for ulps in (1, 4, 16, 64)), torch.zeros_like(x))
         result = operator(torch.where(x.abs() < 1, moved, x), n.clamp(max=LARGEST_DEGREE))
         for end, value in zip(ends, at_ends, strict=False):
             result = torch.where((x == end) & (n > LARGEST_DEGREE), value, result)
