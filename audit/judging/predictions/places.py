@@ -18,11 +18,14 @@ LEAST_WEIGHT = 1e-6
 ULPS_OF_A_WEIGHT = 4.0
 
 
-def upsample_linear1d(ulp: Ulp, input: Tensor, output_size: Sequence[int], *options: Any) -> Tensor | None:
-    """At the same size, each element plus zero times the next one; for the last one, zero times itself."""
-    if output_size[0] != input.shape[-1]:
+def upsample_linear(ulp: Ulp, input: Tensor, output_size: Sequence[int], *options: Any) -> Tensor | None:
+    """At the same size, each element plus zero times the next ones; for the last one, zero times itself."""
+    if tuple(output_size) != input.shape[2:]:
         return None
-    return input + 0 * torch.cat([input[..., 1:], input[..., -1:]], -1)
+    for dim, size in enumerate(output_size, start=2):
+        following = torch.arange(1, size + 1).clamp(max=size - 1)
+        input = input + 0 * input.index_select(dim, following)
+    return input
 
 
 def antialiased(overload: str, away: Sequence[int]) -> Model:
@@ -93,7 +96,7 @@ PLACES = (
     Prediction(
         "neighbours-of-weight-zero",
         {
-            "aten::upsample_linear1d": upsample_linear1d,
+            **{f"aten::{name}": upsample_linear for name in ("upsample_linear1d", "upsample_bilinear2d")},
             "aten::_upsample_bilinear2d_aa": antialiased("_upsample_bilinear2d_aa", OF_LINEAR),
             "aten::_upsample_bicubic2d_aa": antialiased("_upsample_bicubic2d_aa", OF_CUBIC),
         },

@@ -627,6 +627,15 @@ def test_strides_of_an_output_are_as_a_model_changes_them(played: Any, moved: fl
     assert ("outputs-made-contiguous" in fits) == (moved == 0), (trials[0].differs_in_values, trials[0].differs_in_form)
 
 
+def test_bilinear_interpolation_to_the_same_size_spreads_nan_in_both_dimensions(played: Any) -> None:
+    name, x = "neighbours-of-weight-zero", torch.arange(9.0).view(1, 1, 3, 3)
+    x[0, 0, 1, 1] = NAN
+    for corrupt, fits in ((lambda result: result, True), (corrupted(0), False)):
+        trial = trial_of(played, Shown(ATEN.upsample_bilinear2d, (x, [3, 3], True)), corrupt, BY_NAME[name])
+        assert trial.differs_in_values
+        assert (name in fitting_predictions(trial, EVERY)) == fits
+
+
 def test_an_average_leaves_an_output_of_another_shape(played: Any) -> None:
     shown = Shown(
         lambda x, out: torch._C._nn.adaptive_avg_pool2d(x, 1, out=out), (torch.ones(1, 2, 2), numbers(8, 9)), form=True
