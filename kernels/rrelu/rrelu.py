@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import torch
 
-from ..runtime.elementwise import elementwise
+from ..runtime.elementwise import launch_over
 from ..runtime.operands import require_supported
-from ..runtime.outputs import functional_form, require_dtype, resize_output
+from ..runtime.outputs import (
+    copy_if_overlapping,
+    functional_form,
+    refuse_internal_overlap,
+    require_dtype,
+    resize_output,
+)
 from ..runtime.shader import Shader
 
 _shader = Shader(__file__)
@@ -27,24 +33,32 @@ def rrelu_with_noise_out(
 
     Without training it is leaky ReLU with the mean slope, and `noise` is not written.
     """
-    if self.shape != noise.shape:
+    shape, dtype = self.shape, self.dtype
+    if shape != noise.shape:
         raise RuntimeError(
             f"noise tensor shape must match self tensor shape. Got self.shape = {list(self.shape)} "
             f"noise.shape = {list(noise.shape)}"
         )
     require_supported(self, "rrelu_with_noise")
-    require_dtype(out, self.dtype, "rrelu_with_noise")
+    if out is not self:
+        require_dtype(out, dtype, "rrelu_with_noise")
     if not training:
         return torch.ops.aten.leaky_relu.out(self, (lower + upper) / 2, out=out)  # type: ignore[no-any-return]
-    require_dtype(noise, self.dtype, "rrelu_with_noise")
-    resize_output(out, self.shape)
+    require_dtype(noise, dtype, "rrelu_with_noise")
+    if out is not self:
+        resize_output(out, shape)
     span = upper - lower
-    spans = 0 <= span <= 1 or 0 <= span <= torch.finfo(self.dtype).max
+    spans = 0 <= span <= 1 or 0 <= span <= torch.finfo(dtype).max
     if not spans and not bool((self <= 0).any()):
         # No slope is used. The CPU, which draws them one by one, does not check the limits.
         lower, upper = _LOWER, _UPPER
     drawn = torch.empty_like(self).uniform_(lower, upper, generator=generator)
-    elementwise(_shader, "rrelu_with_noise", [out, noise], [self, drawn])
+    source = self  # all that can overlap an output: the slopes are new
+    for written in (out, noise):
+        refuse_internal_overlap(written)
+        if written is not source:
+            source = copy_if_overlapping(written, source)
+    launch_over(_shader, "rrelu_with_noise", (out, noise, source, drawn), ([0.0],))
     return out
 
 

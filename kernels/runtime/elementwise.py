@@ -41,7 +41,8 @@ def elementwise(
         refuse_internal_overlap(output)
         if shares_storage(output, inputs):
             inputs = [copy_if_overlapping(output, source) for source in inputs]
-    launch_over(shader, name, (*outputs, *inputs), (_by_value(parameters),))
+    passed = parameters if isinstance(parameters, torch.Tensor) else [*parameters]
+    launch_over(shader, name, (*outputs, *inputs), (passed,))
 
 
 def launch_over(shader: Shader, name: str, operands: Sequence[torch.Tensor], constants: Sequence[object]) -> None:
@@ -56,7 +57,7 @@ def launch_over(shader: Shader, name: str, operands: Sequence[torch.Tensor], con
     suffix = METAL_TYPES[first.dtype]
     if is_in_vectors(operands):
         kernel = shader.kernel(f"{name}_dense_{suffix}", first.device)
-        kernel(*operands, *constants, elements, threads=vectors_of(first))
+        kernel(*operands, *constants, elements, threads=-(-elements * first.element_size() // _VECTOR_BYTES))
         return
     layout = layout_of(operands)
     kernel = shader.kernel(f"{name}_strided{'' if layout.fits_32_bits else '64'}_{suffix}", first.device)
@@ -145,7 +146,3 @@ def _differ(inputs: Sequence[torch.Tensor], out: torch.Tensor) -> bool:
         if x.dtype != dtype or x.shape != shape or x.get_device() != index:
             return True
     return False
-
-
-def _by_value(parameters: Parameters) -> list[float] | torch.Tensor:
-    return parameters if isinstance(parameters, torch.Tensor) else list(parameters)

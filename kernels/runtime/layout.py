@@ -144,6 +144,9 @@ def launch_elements(
     The kernel finds its element with `element_of` of shared/strided.metal; the last row may be longer than needed.
     `reports`: the kernel's last buffer is the error buffer.
     """
+    if elements <= _ROW and not reports:
+        kernel(*arguments, threads=elements, arg_casts=arg_casts)
+        return
     errors = {"error_buf_idx": len(arguments)} if reports and shader.REPORTS_ERRORS else {}
     if elements <= _ROW:
         kernel(*arguments, threads=elements, arg_casts=arg_casts, **errors)

@@ -179,7 +179,7 @@ def require_castable(result: torch.dtype, output: torch.dtype) -> None:
 
 def refuse_internal_overlap(written: torch.Tensor) -> None:
     """Raise RuntimeError for an output with several elements in one memory location, such as an expanded tensor."""
-    if _shares_memory_within(written):
+    if not written.is_contiguous() and _shares_memory_within(written):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location."
             " Please clone() the tensor before performing the operation."
@@ -231,17 +231,24 @@ def out_form(
     signature = inspect.signature(function)
     outputs = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in names]
 
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call_with_one(*args: Any, **kwargs: Any) -> Any:
+        output = kwargs.pop(names[0])
+        result = function(*args, **kwargs)
+        if not is_ready(output, result.shape, result.dtype):
+            prepare(args, [(output, result)])
+        return output.copy_(result)
+
+    def call_with_several(*args: Any, **kwargs: Any) -> Any:
         given = [kwargs.pop(name) for name in names]
         results = function(*args, **kwargs)
-        pairs = list(zip(given, results, strict=True)) if isinstance(results, tuple) else [(given[0], results)]
+        pairs = list(zip(given, results, strict=True))
         for output, result in pairs:
             if not is_ready(output, result.shape, result.dtype):
                 prepare(args, pairs)
                 break
         for output, result in pairs:
             output.copy_(result)
-        return given[0] if len(given) == 1 else tuple(given)
+        return tuple(given)
 
     def prepare(args: tuple[Any, ...], pairs: list[tuple[torch.Tensor, torch.Tensor]]) -> None:
         operator = overload.partition(".")[0]
@@ -255,6 +262,7 @@ def out_form(
                 output.as_strided_(result.shape, result.stride())
             refuse_internal_overlap(output)
 
+    call = call_with_one if len(names) == 1 else call_with_several
     call.__doc__ = f"`{overload}`."
     vars(call)["__signature__"] = signature.replace(parameters=[*signature.parameters.values(), *outputs])
     return call
@@ -313,7 +321,10 @@ def _shares_memory_within(x: torch.Tensor) -> bool:
 def shares_storage(output: torch.Tensor, sources: Sequence[torch.Tensor]) -> bool:
     """Whether a source is in the output's storage. It rarely is, and only then can the two overlap."""
     storage = output.untyped_storage().data_ptr()
-    return storage in [source.untyped_storage().data_ptr() for source in sources]
+    for source in sources:  # noqa: SIM110, a generator takes longer than what it does here
+        if source.untyped_storage().data_ptr() == storage:
+            return True
+    return False
 
 
 def overlaps(output: torch.Tensor, source: torch.Tensor) -> bool:

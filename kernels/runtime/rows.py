@@ -50,6 +50,9 @@ def launch_rows(
     `int32`: the kernel reads integers that are passed by value as 32 bits.
     `reports`: the kernel's last buffer is the error buffer.
     """
+    if not (int32 or reports):
+        kernel(*arguments, threads=(group, rows), group_size=(group, 1))
+        return
     casts = int32_casts(arguments) if int32 else None
     errors = {"error_buf_idx": len(arguments)} if reports and shader.REPORTS_ERRORS else {}
     kernel(*arguments, threads=(group, rows), group_size=(group, 1), arg_casts=casts, **errors)
