@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 
 import torch
 
+from ..runtime import rows
 from ..runtime.layout import broadcast, expanded
 from ..runtime.operands import require_scalar_type, require_square
 from ..runtime.outputs import copy_to_output, empty_results, on_meta, out_form, require_castable
 from ..runtime.rows import is_too_long, launch_rows, row_group, short_launches
 from ..runtime.shader import Shader, reporting
-from ..runtime.signatures import planned
+from ..runtime.signatures import keep, planned, plans
 
 _shader = Shader(__file__)
 # A thread waits so often for each row that is solved, one after another; a few times more where there are thousands.
@@ -36,7 +37,7 @@ def linalg_solve_triangular(
     """`linalg_solve_triangular`: X of self X = B, or of X self = B unless `left`."""
     matrices = self.resolve_conj()
     shape, systems = planned(_plan_of_triangular, (matrices, B), upper, left, unitriangular)
-    vectors = _vectors(expanded(B, shape), as_columns=left)
+    vectors = _vectors(expanded(B, shape), left)
     _solve(vectors, matrices if left else matrices.mT, systems)
     return vectors.mT if left else vectors
 
@@ -47,6 +48,7 @@ def _plan_of_triangular(
     """The shape of the solution, and the systems. Raises what the CPU raises."""
     overload, flags = _aten.linalg_solve_triangular.default, {"upper": upper, "left": left, "unitriangular": unit}
     shape = _shape_of_solution(matrices, sides, overload, [matrices, sides], **flags)
+    require_scalar_type(sides, matrices.dtype)
     return shape, _systems(matrices if left else matrices.mT, shape, ((upper == left, unit),), left)
 
 
@@ -60,7 +62,8 @@ def triangular_solve(
     """`triangular_solve`: the solution, and a copy of the matrices."""
     arguments = [self, A, upper, transpose, unitriangular]
     shape = _shape_of_solution(A, self, _aten.triangular_solve.default, arguments)
-    vectors = _vectors(expanded(self, shape), as_columns=True)
+    require_scalar_type(self, A.dtype)
+    vectors = _vectors(expanded(self, shape), True)
     copies = A.expand(*shape[:-2], *A.shape[-2:]).clone()
     matrices = (copies.mT if transpose else copies).resolve_conj()
     _solve(vectors, matrices, _systems(matrices, shape, ((upper != transpose, unitriangular),)))
@@ -76,37 +79,49 @@ def linalg_lu_solve(
     adjoint: bool = False,
 ) -> torch.Tensor:
     """`linalg_lu_solve`: X of A X = B or A^H X = B, or of X A = B or X A^H = B unless `left`, for A = P L U."""
-    factors = LU.resolve_conj()
-    shape, systems, exchange = planned(_plan_of_lu, (factors, pivots, B), left, adjoint)
-    vectors = _vectors(expanded(B, shape), as_columns=left)
+    factors = LU.resolve_conj() if LU.is_conj() else LU
+    signature = (
+        (_plan_of_lu, left, adjoint, factors.dtype, factors.shape, factors.stride(), factors.get_device()),
+        (pivots.dtype, pivots.shape, pivots.stride(), pivots.get_device()),
+        (B.dtype, B.shape, B.stride(), B.get_device()),
+    )
+    plan = plans.get(signature) or keep(signature, _plan_of_lu(factors, pivots, B, left, adjoint))
+    vectors = _vectors(B if plan.shape is None else B.expand(plan.shape), left)
     # X A = B is A^T X^T = B^T. The factors of a transposed A are applied in reverse order, and the exchanges last.
     if left != adjoint:
-        _exchange(vectors, pivots, *exchange)
-        _solve(vectors, factors, systems)
+        _exchange(vectors, pivots, plan)
+        _solve(vectors, factors, plan.systems)
     else:
-        _solve(vectors, factors.mT, systems)
-        _exchange(vectors, pivots, *exchange)
+        _solve(vectors, factors.mT, plan.systems)
+        _exchange(vectors, pivots, plan)
     return vectors.mT if left else vectors
 
 
-def _plan_of_lu(
-    factors: torch.Tensor, pivots: torch.Tensor, sides: torch.Tensor, left: bool, adjoint: bool
-) -> tuple[torch.Size, _Systems, tuple[tuple[int, ...], list[int]]]:
-    """The shape of the solution, its systems, and the shape of the pivots with the numbers of the kernel `exchange`.
+class _LuPlan(NamedTuple):
+    """What `linalg_lu_solve` does with tensors of a signature."""
 
-    Raises what the CPU raises.
-    """
+    shape: torch.Size | None  # of the solution; None if B has it
+    systems: _Systems
+    of_pivots: tuple[int, ...] | None  # to which they are expanded and copied; None if they stay
+    exchange: list[int]  # the numbers of the kernel
+
+
+def _plan_of_lu(factors: torch.Tensor, pivots: torch.Tensor, sides: torch.Tensor, left: bool, adjoint: bool) -> _LuPlan:
+    """The plan. Raises what the CPU raises."""
     overload, given = _aten.linalg_lu_solve.default, [factors, pivots, sides]
     fits = pivots.shape == factors.shape[:-1]
     shape = _shape_of_solution(factors, sides, overload, given, fits, left=left, adjoint=adjoint)
     if pivots.dtype != torch.int32:  # the meta kernel checks this only for tensors that are not on meta
         raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
+    require_scalar_type(sides, factors.dtype)
     in_order = left != adjoint
     triangles = ((False, True), (True, False)) if in_order else ((False, False), (True, True))
     systems = _systems(factors if in_order else factors.mT, shape, triangles, left, adjoint)
     count, n = (shape[-1], shape[-2]) if left else shape[-2:]
     numbers = [count, n, pivots.shape[-1], int(not in_order), systems.vectors]
-    return shape, systems, ((*shape[:-2], pivots.shape[-1]), numbers)
+    of_pivots = (*shape[:-2], pivots.shape[-1])
+    stays = pivots.shape == of_pivots and pivots.is_contiguous()
+    return _LuPlan(None if sides.shape == shape else shape, systems, None if stays else of_pivots, numbers)
 
 
 def cholesky(self: torch.Tensor, upper: bool = False) -> torch.Tensor:
@@ -127,19 +142,31 @@ def cholesky_out(self: torch.Tensor, upper: bool = False, *, out: torch.Tensor) 
 
 def cholesky_inverse(self: torch.Tensor, upper: bool = False) -> torch.Tensor:
     """`cholesky_inverse`: of L L^H, or of U^H U where `upper`."""
-    if not _are_square(self):
-        empty_results(_aten.cholesky_inverse.default, [self, upper], torch.device("meta"))
-    matrices, n = self.resolve_conj(), self.shape[-1]
-    systems = planned(_systems, (matrices,), self.shape, ((upper, False),), False, False, True)
-    vectors = expanded(torch.eye(n, dtype=self.dtype, device=self.device), self.shape).contiguous()
+    matrices, dtype, shape = self.resolve_conj() if self.is_conj() else self, self.dtype, self.shape
+    signature = _plan_of_inverse, upper, dtype, shape, matrices.stride(), matrices.get_device()
+    systems, n, count, side = plans.get(signature) or keep(signature, _plan_of_inverse(matrices, upper))
+    device = self.device
+    vectors = torch.eye(n, dtype=dtype, device=device)
+    if len(shape) > 2:
+        vectors = vectors.expand(shape).contiguous()
     _solve(vectors, matrices, systems)
     # Transposed, so that the result has columns in contiguous memory, as the meta kernel says.
     transposed = torch.empty_like(vectors, memory_format=torch.contiguous_format)
-    kernel, side = _shader.kernel("triangular_product", self.device), -(-n // _TILE) * _TILE
-    for part in short_launches(vectors.numel() // max(n * n, 1), n**3):
-        operands, threads = (transposed, vectors, n, int(upper), part.start), (side, side, part.stop - part.start)
-        kernel(*operands, threads=threads, group_size=(_TILE, _TILE, 1), arg_casts=_CASTS_OF_PRODUCT)
+    kernel = _shader.kernel("triangular_product", device)
+    for part in short_launches(count, n**3):
+        first, threads = part.start, (side, side, part.stop - part.start)
+        group, casts = (_TILE, _TILE, 1), _CASTS_OF_PRODUCT
+        kernel(transposed, vectors, n, int(upper), first, threads=threads, group_size=group, arg_casts=casts)
     return transposed.mT
+
+
+def _plan_of_inverse(matrices: torch.Tensor, upper: bool) -> tuple[_Systems, int, int, int]:
+    """The systems, their size, how many matrices, and the size in whole tiles. Raises what the CPU raises."""
+    if not _are_square(matrices):
+        empty_results(_aten.cholesky_inverse.default, [matrices, upper], torch.device("meta"))
+    *batch, n, _ = matrices.shape
+    systems = _systems(matrices, matrices.shape, ((upper, False),), False, of_identity=True)
+    return systems, n, math.prod(batch) if n else 0, -(-n // _TILE) * _TILE
 
 
 def linalg_inv_ex(A: torch.Tensor, *, check_errors: bool = False) -> tuple[torch.Tensor, torch.Tensor]:  # noqa: N803
@@ -171,9 +198,10 @@ def _shape_of_solution(
     return sides.shape if same else torch.Size((*broadcast(batch, sides.shape[:-2]), *sides.shape[-2:]))
 
 
-def _vectors(x: torch.Tensor, *, as_columns: bool) -> torch.Tensor:
+def _vectors(x: torch.Tensor, as_columns: bool) -> torch.Tensor:
     """A copy whose rows are the vectors to solve for."""
-    return (x.mT if as_columns else x).clone(memory_format=torch.contiguous_format).resolve_conj()
+    copy = (x.mT if as_columns else x).clone(memory_format=torch.contiguous_format)
+    return copy.resolve_conj() if copy.is_conj() else copy
 
 
 class _Systems(NamedTuple):
@@ -181,8 +209,11 @@ class _Systems(NamedTuple):
 
     vectors: int  # how many rows
     n: int
+    products: int  # of all rows, in one system
     batch: tuple[int, ...] | None  # to which matrices are expanded before they get one dimension; None if they stay
-    numbers: list[list[int]]  # of the kernel, but the last one, for each system
+    numbers: list[list[int]]  # of the kernel for each system, for all rows
+    threads: tuple[int, int]
+    group: tuple[int, int]
 
 
 def _systems(
@@ -204,19 +235,20 @@ def _systems(
     flat = on_meta(matrices).expand(whole)
     flat = flat.reshape(math.prod(batch), n, n) if len(batch) > 1 else flat
     strides = flat.stride() if batch else (0, *flat.stride())
-    numbers = [[count, n, *strides, *map(int, (*triangle, conjugates, of_identity))] for triangle in triangles]
+    numbers = [[count, n, *strides, *map(int, (*triangle, conjugates, of_identity)), 0] for triangle in triangles]
     stays = matrices.shape == whole and len(batch) <= 1
-    return _Systems(math.prod(batch) * count, n, None if stays else whole, numbers)
+    vectors, group = math.prod(batch) * count, row_group(n)
+    products = vectors * 2 * n * n
+    return _Systems(vectors, n, products, None if stays else whole, numbers, (group, vectors), (group, 1))
 
 
 def _solve(vectors: torch.Tensor, matrices: torch.Tensor, systems: _Systems) -> None:
     """Solve the systems in place."""
-    require_scalar_type(vectors, matrices.dtype)
-    count, n, batch, numbers = systems
-    if not vectors.numel():
+    count, n, products, batch, numbers, threads, group = systems
+    if not products:
         return
     if is_too_long("linalg.solve_triangular", _STEPS_OF_ROW * n, "{} rows", n):
-        for *_, upper, unit, conjugates, _ in numbers:
+        for *_, upper, unit, conjugates, _, _ in numbers:
             on_cpu = matrices.cpu().conj() if conjugates else matrices.cpu()
             options = {"upper": bool(upper), "unitriangular": bool(unit)}
             vectors.copy_(torch.linalg.solve_triangular(on_cpu, vectors.mT.cpu(), **options).mT)
@@ -225,17 +257,21 @@ def _solve(vectors: torch.Tensor, matrices: torch.Tensor, systems: _Systems) -> 
         matrices = matrices.expand(batch)
         matrices = matrices.reshape(math.prod(batch[:-2]), n, n) if len(batch) > 3 else matrices
     kernel = _shader.kernel("solve_triangle", vectors.device)
+    if products <= rows.MOST_PRODUCTS:
+        for of_system in numbers:
+            kernel(vectors, matrices, of_system, threads=threads, group_size=group)
+        return
     for part in short_launches(count, 2 * n * n):
         for of_system in numbers:
-            launch_rows(kernel, part.stop - part.start, row_group(n), vectors, matrices, [*of_system, part.start])
+            launch_rows(kernel, part.stop - part.start, group[0], vectors, matrices, [*of_system[:-1], part.start])
 
 
-def _exchange(vectors: torch.Tensor, pivots: torch.Tensor, shape: tuple[int, ...], numbers: list[int]) -> None:
+def _exchange(vectors: torch.Tensor, pivots: torch.Tensor, plan: _LuPlan) -> None:
     """Apply the row exchanges of the factorization to the elements of each row of `vectors`."""
-    if vectors.numel():
-        operands = (vectors, expanded(pivots, shape).contiguous(), numbers)
-        kernel = _shader.kernel("exchange", vectors.device)
-        kernel(*operands, threads=numbers[-1], group_size=None, arg_casts=None, **reporting(len(operands)))
+    if plan.systems.products:
+        pivots = pivots if plan.of_pivots is None else pivots.expand(plan.of_pivots).contiguous()
+        kernel, numbers = _shader.kernel("exchange", vectors.device), plan.exchange
+        kernel(vectors, pivots, numbers, threads=numbers[-1], group_size=None, arg_casts=None, **reporting(3))
 
 
 linalg_solve_triangular_out = out_form(linalg_solve_triangular, "linalg_solve_triangular.out")

@@ -152,7 +152,7 @@ kernel void ctc_alpha(
   }
 }
 
-// The same from the last step to the first; `beta` is -infinity before.
+// The same from the last step to the first; `beta` keeps what it was for other steps and states, which nothing reads.
 kernel void ctc_beta(
     device float* beta [[buffer(0)]],
     device const float* log_probs [[buffer(1)]],

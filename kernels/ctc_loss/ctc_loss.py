@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 
 import torch
 
+from ..runtime import rows
 from ..runtime.operands import require_device
 from ..runtime.rows import is_too_long, launch_rows, row_group
 from ..runtime.shader import Shader
-from ..runtime.signatures import planned
+from ..runtime.signatures import keep, planned, plans
 
 _shader = Shader(__file__)
 # Items whose lengths fit into the 4 KB that a launch takes by value.
@@ -25,7 +26,9 @@ class _Plan(NamedTuple):
     """What follows from tensors' signatures and the length of the longest target."""
 
     sizes: tuple[int, int, int, int]  # steps, items, labels, and states of the longest target
+    serial: int  # steps of one thread, one after the other
     group: int  # the threads that share these states
+    lengths: tuple[int, int]  # the elements of `targets` along the first dimension, and from one to the next
     starts: list[int] | None  # of targets, if all are padded to one length; None if one follows the other
     geometry: list[int]  # `struct problem` of the Metal source
 
@@ -46,14 +49,13 @@ def ctc_loss(
     plan = planned(_plan, (log_probs, targets), max(target_lengths, default=0), blank, zero_infinity)
     operands = _operands(plan, log_probs, targets, input_lengths, target_lengths)
     steps, items, _, states = plan.sizes
-    group = plan.group
-    if is_too_long("ctc_loss", steps * -(-states // group), "{} steps", steps):
+    if plan.serial > rows.MOST_STEPS and is_too_long("ctc_loss", plan.serial, "{} steps", steps):
         lengths = list(input_lengths), list(target_lengths)
         on_cpu = torch.ops.aten._ctc_loss(log_probs.cpu(), targets.cpu(), *lengths, blank, zero_infinity)
         return on_cpu[0].to(log_probs.device), on_cpu[1].to(log_probs.device)
     loss = torch.empty(items, dtype=log_probs.dtype, device=log_probs.device)
     alpha = torch.full((items, steps, states), -math.inf, dtype=log_probs.dtype, device=log_probs.device)
-    launch_rows(_shader.kernel("ctc_alpha", loss.device), items, group, loss, alpha, *operands, reports=True)
+    launch_rows(_shader.kernel("ctc_alpha", loss.device), items, plan.group, loss, alpha, *operands, reports=True)
     return loss, alpha
 
 
@@ -82,12 +84,21 @@ def ctc_loss_backward(
 ) -> torch.Tensor:
     """`_ctc_loss_backward`: the gradient of the log probabilities, zero after the last step of each item."""
     targets = targets.long() if targets.dtype == torch.int32 else targets
-    given = (log_probs, targets, grad, neg_log_likelihood, log_alpha)
-    plan = planned(_plan_of_backward, given, max(target_lengths, default=0), blank, zero_infinity)
+    numbers = max(target_lengths) if target_lengths else 0, blank, zero_infinity
+    # Without strides where a contiguous copy is read.
+    signature = (
+        (numbers, log_probs.dtype, log_probs.shape, log_probs.stride(), log_probs.get_device()),
+        (targets.dtype, targets.shape, targets.stride(), targets.get_device()),
+        (grad.dtype, grad.shape, grad.get_device(), log_alpha.dtype, log_alpha.shape, log_alpha.get_device()),
+        (neg_log_likelihood.dtype, neg_log_likelihood.shape, neg_log_likelihood.get_device(), _plan_of_backward),
+    )
+    plan = plans.get(signature)
+    if plan is None:
+        given = (log_probs, targets, grad, neg_log_likelihood, log_alpha)
+        plan = keep(signature, _plan_of_backward(*given, *numbers))
     operands = _operands(plan, log_probs, targets, input_lengths, target_lengths)
     steps, items, labels, states = plan.sizes
-    group = plan.group
-    if is_too_long("ctc_loss", steps * -(-states // group), "{} steps", steps):
+    if plan.serial > rows.MOST_STEPS and is_too_long("ctc_loss", plan.serial, "{} steps", steps):
         on_cpu = [x.cpu() for x in (grad, log_probs, targets, neg_log_likelihood, log_alpha)]
         lengths = list(input_lengths), list(target_lengths)
         result: torch.Tensor = torch.ops.aten._ctc_loss_backward(
@@ -96,8 +107,8 @@ def ctc_loss_backward(
         return result.to(log_probs.device)
     device = log_probs.device
     log_alpha = log_alpha.contiguous()
-    beta = torch.full_like(log_alpha, -math.inf)
-    launch_rows(_shader.kernel("ctc_beta", device), items, group, beta, *operands)
+    beta, group = torch.empty_like(log_alpha), plan.group
+    _shader.kernel("ctc_beta", device)(beta, *operands, threads=(group, items), group_size=(group, 1))
     gradient = torch.empty_like(log_probs, memory_format=torch.contiguous_format)
     shared = (gradient, grad.contiguous(), neg_log_likelihood.contiguous(), *operands)
     _shader.kernel("ctc_gradient", device)(*shared, threads=(labels, items, steps))
@@ -179,7 +190,9 @@ def _plan(log_probs: torch.Tensor, targets: torch.Tensor, longest: int, blank: i
         longest, starts = targets.shape[1], [item * strides[0] for item in range(items)]
     states = 2 * longest + 1
     geometry = [steps, labels, states, *log_probs.stride(), blank, strides[-1], items, int(zero_infinity)]
-    return _Plan((steps, items, labels, states), row_group(states), starts, geometry)
+    group = row_group(states)
+    serial, lengths = steps * -(-states // group), (targets.shape[0], strides[0])
+    return _Plan((steps, items, labels, states), serial, group, lengths, starts, geometry)
 
 
 def _operands(
@@ -200,10 +213,12 @@ def _operands(
         _check_lengths("input", input_lengths, items, most=steps)
         _check_lengths("target", target_lengths, items)
     if starts is None:
-        *places, end = accumulate(target_lengths, initial=0)
-        _require_size(targets, 0, end)
-        stride = targets.stride(0)
-        starts = places if stride == 1 else [place * stride for place in places]
+        starts = [0, *accumulate(target_lengths)]
+        elements, stride = plan.lengths
+        if starts.pop() != elements:
+            _require_size(targets, 0, sum(target_lengths))
+        if stride != 1:
+            starts = [start * stride for start in starts]
     numbers = [*input_lengths, *target_lengths, *starts]
     passed = numbers if items <= _MOST_IN_A_LAUNCH else _on_device(numbers, log_probs.device)
     return log_probs, targets, passed, plan.geometry

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 import torch
 
+from ..runtime import rows
 from ..runtime.operands import require_device
 from ..runtime.outputs import refuse_internal_overlap, refuse_overlap, resize_output
 from ..runtime.rows import short_launches
 from ..runtime.shader import METAL_TYPES, Shader
-from ..runtime.signatures import planned
+from ..runtime.signatures import keep, plans
 
 _shader = Shader(__file__)
 _TILE, _SIDE = 64, 16
@@ -60,8 +61,8 @@ def scaled_mm(
     return _product((self, mat2, scale_a, scale_b, bias, scale_result), out_dtype)
 
 
-# Recipes of both operands, whether a scale is swizzled, and the dimensions of the inner size.
-_Recipes = tuple[tuple[int, ...], tuple[int, ...], bool, tuple[int, ...]]
+# Recipes of both operands, how the scales of both are swizzled, and the dimensions of the inner size.
+_Recipes = tuple[tuple[int, ...], ...]
 
 
 class _Plan(NamedTuple):
@@ -72,6 +73,11 @@ class _Plan(NamedTuple):
     strides: tuple[int, ...]  # of the output if it is ready, else of a new result
     is_ready: bool  # whether an output is given, and has this shape
     layout: list[int]  # ends with whether there are scales by row, by column, a bias, and a scale of the result
+    numbers: list[int]  # of the kernel for all rows
+    threads: tuple[int, int]  # for all rows
+    products: int
+    is_narrow: bool  # whether the result has 8 bits
+    has_vector: bool  # whether the bias is read as it is
 
 
 def _plan(
@@ -102,7 +108,7 @@ def _plan(
         refuse_internal_overlap(out)
         strides = out.stride()
     if not (dtype in _RESULTS or dtype in _FORMATS):
-        return _Plan("", shape, strides, is_ready, [])
+        return _Plan("", shape, strides, is_ready, [], [], (0, 0), 0, False, False)
     formats = _FORMATS[left.dtype], _FORMATS[right.dtype]
     if dtype not in _RESULTS or (formats[0] != formats[1] and any(name.endswith("uz") for name in formats)):
         dtypes = f"{left.dtype} and {right.dtype} into {dtype}"
@@ -110,7 +116,29 @@ def _plan(
     divides = scale_result is not None and dtype in _FORMATS
     switches = [int(x) for x in (scale_a.numel() > 1, scale_b.numel() > 1, bias is not None, divides)]
     layout = [left.shape[1], *left.stride(), *right.stride(), *strides, *switches]
-    return _Plan(f"scaled_mm_{formats[0]}_{formats[1]}_{_RESULTS[dtype]}", shape, strides, is_ready, layout)
+    kernel = f"scaled_mm_{formats[0]}_{formats[1]}_{_RESULTS[dtype]}"
+    has_vector = bias is not None and bias.dim() == 1 and bias.dtype == torch.float32
+    of_launch = [*shape, *layout], _threads(*shape), shape[0] * right.numel()
+    return _Plan(kernel, shape, strides, is_ready, layout, *of_launch, dtype in _FORMATS, has_vector)
+
+
+def _threads(height: int, width: int) -> tuple[int, int]:
+    return -(-width // _TILE) * _SIDE, -(-height // _TILE) * _SIDE
+
+
+def _planned(given: Sequence[Any], dtype: torch.dtype, recipes: _Recipes | None, out: torch.Tensor | None) -> _Plan:
+    """The plan of the signature, without strides where a contiguous copy is read."""
+    left, right, scale_a, scale_b, bias, scale_result = given
+    signature = (
+        (_plan, left.dtype, left.shape, left.stride(), left.get_device(), dtype, recipes),
+        (right.dtype, right.shape, right.stride(), right.get_device()),
+        None if scale_a is None else (scale_a.dtype, scale_a.shape, scale_a.get_device()),
+        None if scale_b is None else (scale_b.dtype, scale_b.shape, scale_b.get_device()),
+        None if bias is None else (bias.dtype, bias.shape, bias.get_device()),
+        None if scale_result is None else scale_result.get_device(),
+        None if out is None else (out.shape, out.stride(), out.get_device()),
+    )
+    return plans.get(signature) or keep(signature, _plan(*given, out, dtype, recipes))
 
 
 def _product(
@@ -119,43 +147,46 @@ def _product(
     """A new result, or the one in `out`. `given`: the tensors of `_scaled_mm`, None for those that are not given."""
     if out is None:
         dtype = given[0].dtype if dtype is None else dtype
-        plan = planned(_plan, (*given, None), dtype, recipes)
+        plan = _planned(given, dtype, recipes, None)
         return _multiply(
             plan, given, torch.empty_strided(plan.shape, plan.strides, dtype=dtype, device=given[0].device)
         )
-    plan = planned(_plan, (*given, out), out.dtype, recipes)
+    plan = _planned(given, out.dtype, recipes, out)
     if dtype is not None and dtype != out.dtype:
         raise ValueError("out_dtype must match output matrix type")
     if plan.kernel:
         refuse_overlap(out, *given[:4])
     if not plan.is_ready:
         resize_output(out, plan.shape)
-        plan = planned(_plan, (*given, out), out.dtype, recipes)
+        plan = _planned(given, out.dtype, recipes, out)
     return _multiply(plan, given, out)
 
 
 def _multiply(plan: _Plan, given: Sequence[Any], out: torch.Tensor) -> torch.Tensor:
     """Write the product to `out`, which is checked and of its shape."""
-    name, (height, width), _, _, layout = plan
-    left, right, scale_a, scale_b, bias, scale_result = given
+    name, (height, width), _, _, layout, numbers, threads, products, is_narrow, has_vector = plan
+    left, right, row_scale, scale_b, bias, scale_result = given
     if not name:
-        return out.copy_(scaled_mm(left, right, scale_a, scale_b, bias, scale_result, torch.float32))
-    if height and width:
-        # Metal has no 8-bit floats: kernels read bytes.
-        left, right = left.view(torch.uint8), right.view(torch.uint8)
-        result = out.view(torch.uint8) if out.dtype in _FORMATS else out
-        # Another number is passed where there is none: making one is a launch.
-        addends = scale_b if bias is None else _as_float_vector(bias)
-        divisor = scale_result.to(torch.float32) if layout[-1] else scale_b
-        kernel = _shader.kernel(name, out.device)
-        of_rows, scales = scale_a.contiguous(), (scale_b.contiguous(), addends.contiguous(), divisor)
-        for part in short_launches(height, right.numel(), _TILE):
-            rows, of_part = part.stop - part.start, (result, left, of_rows)
-            if rows < height:
-                of_part = result[part], left[part], of_rows[part] if layout[-4] else of_rows
-            operands = (*of_part[:2], right, of_part[2], *scales, [rows, width, *layout])
-            threads = (-(-width // _TILE) * _SIDE, -(-rows // _TILE) * _SIDE)
-            kernel(*operands, threads=threads, group_size=(_SIDE, _SIDE))
+        return out.copy_(scaled_mm(left, right, row_scale, scale_b, bias, scale_result, torch.float32))
+    if not (height and width):
+        return out
+    # Metal has no 8-bit floats: kernels read bytes.
+    left, right = left.view(torch.uint8), right.view(torch.uint8)
+    result = out.view(torch.uint8) if is_narrow else out
+    row_scale, column_scale = row_scale.contiguous(), scale_b.contiguous()
+    # Another number is passed where there is none: making one is a launch.
+    addends = column_scale
+    if bias is not None:
+        addends = (bias if has_vector else bias.reshape(-1).to(torch.float32)).contiguous()
+    scales = column_scale, addends, scale_result.to(torch.float32) if layout[-1] else column_scale
+    kernel = _shader.kernel(name, out.device)
+    if products <= rows.MOST_PRODUCTS:
+        kernel(result, left, right, row_scale, *scales, numbers, threads=threads, group_size=(_SIDE, _SIDE))
+        return out
+    for part in short_launches(height, right.numel(), _TILE):
+        count, of_rows = part.stop - part.start, row_scale[part] if layout[-4] else row_scale
+        operands = (result[part], left[part], right, of_rows, *scales, [count, width, *layout])
+        kernel(*operands, threads=_threads(count, width), group_size=(_SIDE, _SIDE))
     return out
 
 
@@ -176,7 +207,7 @@ def scaled_mm_v2_out(
     out: torch.Tensor,
 ) -> torch.Tensor:
     """`_scaled_mm_v2.out` with the recipes of the CPU: one scale, or one for each row and column."""
-    recipes = tuple(recipe_a), tuple(recipe_b), any(swizzle_a) or any(swizzle_b), tuple(contraction_dim)
+    recipes = tuple(recipe_a), tuple(recipe_b), tuple(swizzle_a), tuple(swizzle_b), tuple(contraction_dim)
     return _product((self, mat2, _only(scale_a), _only(scale_b), bias, None), out_dtype, recipes, out)
 
 
@@ -195,7 +226,7 @@ def scaled_mm_v2(
     use_fast_accum: bool = False,
 ) -> torch.Tensor:
     """`_scaled_mm_v2`, a new tensor."""
-    recipes = tuple(recipe_a), tuple(recipe_b), any(swizzle_a) or any(swizzle_b), tuple(contraction_dim)
+    recipes = tuple(recipe_a), tuple(recipe_b), tuple(swizzle_a), tuple(swizzle_b), tuple(contraction_dim)
     return _product((self, mat2, _only(scale_a), _only(scale_b), bias, None), out_dtype, recipes)
 
 
@@ -208,9 +239,9 @@ def _check_recipes(
     left: torch.Tensor, right: torch.Tensor, scale_a: Any, scale_b: Any, bias: torch.Tensor | None, recipes: _Recipes
 ) -> None:
     """Raise what the CPU raises."""
-    recipe_a, recipe_b, is_swizzled, contraction_dim = recipes
+    recipe_a, recipe_b, *swizzles, contraction_dim = recipes
     _check_contraction(left, right, contraction_dim)
-    if is_swizzled:
+    if any(map(any, swizzles)):
         raise ValueError("MPS does not support swizzle.")
     if scale_a is None or scale_b is None or recipe_a != recipe_b or recipe_a not in ((_TENSORWISE,), (_ROWWISE,)):
         raise _invalid_scaling()
@@ -218,11 +249,6 @@ def _check_recipes(
         raise ValueError(f"Bias must be size {right.shape[1]} but got {bias.numel()}")
     if recipe_a == (_TENSORWISE,) and (scale_a.numel() > 1 or scale_b.numel() > 1):
         raise _invalid_scaling()
-
-
-def _as_float_vector(bias: torch.Tensor) -> torch.Tensor:
-    """The bias in float32 and one dimension; without a call of torch if it is so already."""
-    return bias if bias.dim() == 1 and bias.dtype == torch.float32 else bias.reshape(-1).to(torch.float32)
 
 
 def _check_operands(left: torch.Tensor, right: torch.Tensor, bias: torch.Tensor | None) -> None:

@@ -13,7 +13,7 @@ from ..runtime.operands import require_device
 from ..runtime.outputs import empty_results, out_form
 from ..runtime.rows import short_launches
 from ..runtime.shader import Shader
-from ..runtime.signatures import planned
+from ..runtime.signatures import keep, plans
 
 _shader = Shader(__file__)
 _aten = torch.ops.aten
@@ -31,20 +31,27 @@ def scatter_product(
     """
     if index.dtype == torch.int32:
         index = index.long()
-    plan = planned(_plan, (self, index, src), dim)
+    signature = (
+        (_plan, dim, self.dtype, self.shape, self.stride(), self.get_device()),
+        (index.dtype, index.shape, index.stride(), index.get_device()),
+        (src.dtype, src.shape, src.stride(), src.get_device()),
+    )
+    plan = plans.get(signature) or keep(signature, _plan(self, index, src, dim))
     result = self.clone(memory_format=torch.contiguous_format)
-    if index.numel():
+    if plan.sources:
         _multiply(result, index, src, plan, include_self)
     return result
 
 
 class _Plan(NamedTuple):
-    """The layout of index, sources and results, and what goes with it: step and size of the dimension, casts, bits."""
+    """The layout of index, sources and results, and what goes with it: casts, bits, how many sources and results."""
 
     layout: list[int]
-    bounds: tuple[int, int]
+    bounds: list[int]  # step and size of the dimension, the first source and the end
     casts: dict[int, str] | None
     kernel: str
+    sources: int
+    results: int
 
 
 def _plan(self: torch.Tensor, index: torch.Tensor, src: torch.Tensor, dim: int) -> _Plan:
@@ -58,9 +65,9 @@ def _plan(self: torch.Tensor, index: torch.Tensor, src: torch.Tensor, dim: int) 
     strides, dim = torch.empty(into.shape, device="meta").stride(), dim % into.dim()
     places = (*strides[:dim], 0, *strides[dim + 1 :])
     layout = layout_over(index.shape, (index.stride(), src.stride(), places))
-    bounds = strides[dim], into.shape[dim]
+    bounds = [strides[dim], into.shape[dim], 0, index.numel()]
     bits, casts = (32, {4: "int32"}) if layout.fits_32_bits else (64, None)
-    return _Plan(layout.packed, bounds, casts, f"add_logarithms_{bits}")
+    return _Plan(layout.packed, bounds, casts, f"add_logarithms_{bits}", index.numel(), into.numel())
 
 
 def scatter_product_(
@@ -90,13 +97,16 @@ scatter_product_out = out_form(scatter_product, "scatter_reduce.two_out")
 
 def _multiply(result: torch.Tensor, index: torch.Tensor, src: torch.Tensor, plan: _Plan, include_self: bool) -> None:
     """Multiply the sources into `result`, which is contiguous."""
-    layout, bounds, casts, name = plan
-    device, elements = result.device, result.numel()
+    layout, bounds, casts, name, sources, elements = plan
+    device = result.device
     known = torch.zeros((elements, _STATE_WORDS), dtype=torch.int64, device=device)
     kernel = _shader.kernel(name, device)
-    for part in short_launches(index.numel(), 1, most=rows.MOST_CONTENDED_ADDITIONS):
-        operands = (index, src, known, [*bounds, part.start, part.stop], layout)
-        launch_elements(kernel, part.stop - part.start, *operands, arg_casts=casts, reports=True)
+    if sources <= rows.MOST_CONTENDED_ADDITIONS:
+        launch_elements(kernel, sources, index, src, known, bounds, layout, arg_casts=casts, reports=True)
+    else:
+        for part in short_launches(sources, 1, most=rows.MOST_CONTENDED_ADDITIONS):
+            operands = (index, src, known, [*bounds[:2], part.start, part.stop], layout)
+            launch_elements(kernel, part.stop - part.start, *operands, arg_casts=casts, reports=True)
     multiply = _shader.kernel("multiply_powers", device)
     launch_elements(multiply, elements, result, known, elements, int(include_self))
 

@@ -15,7 +15,7 @@ from ..runtime.outputs import check_outputs, is_ready
 from ..runtime.resampling import SUPPORT, is_too_far, window_distances
 from ..runtime.rows import fill_on_cpu
 from ..runtime.shader import METAL_TYPES, Shader
-from ..runtime.signatures import planned
+from ..runtime.signatures import keep, plans
 
 _shader = Shader(__file__)
 _aten = torch.ops.aten
@@ -38,8 +38,14 @@ def _backward(filter_name: str, operator: str) -> Callable[..., torch.Tensor]:
     ) -> torch.Tensor:
         """The gradient of the input, summed in float32. Each element gathers its summands: the sum is deterministic."""
         arguments = (output_size, input_size, align_corners, scales_h, scales_w)
-        numbers = (tuple(output_size), tuple(input_size), *arguments[2:])
-        plan = planned(_plan_of_fitting, (grad_output, grad_input), operator, filter_name, *numbers)
+        numbers = (tuple(output_size), tuple(input_size), align_corners, scales_h, scales_w)
+        signature = (
+            (operator, numbers, grad_output.dtype, grad_output.shape, grad_output.stride(), grad_output.get_device()),
+            (grad_input.dtype, grad_input.shape, grad_input.stride(), grad_input.get_device()),
+        )
+        plan = plans.get(signature)
+        if plan is None:
+            plan = keep(signature, _plan_of_fitting(grad_output, grad_input, operator, filter_name, *numbers))
         if plan is None:
             given = (grad_output, *arguments)
             check_outputs(getattr(_aten, operator).grad_input, given, {"grad_input": grad_input}, [grad_output.dtype])
@@ -54,8 +60,8 @@ def _backward(filter_name: str, operator: str) -> Callable[..., torch.Tensor]:
         device = grad_output.device
         middle = torch.empty(plan.middle, dtype=torch.float32, device=device)
         first, second = plan.passes
-        _gather(middle, grad_output, filter_name, first, device)
-        _gather(grad_input, middle, filter_name, second, device)
+        _gather(middle, grad_output, first, device)
+        _gather(grad_input, middle, second, device)
         return grad_input
 
     return grad_input_of
@@ -64,8 +70,9 @@ def _backward(filter_name: str, operator: str) -> Callable[..., torch.Tensor]:
 class _Pass(NamedTuple):
     """The backward of resampling along one axis, from the gradients of its outputs to those of its inputs."""
 
-    kernel: str
+    kernels: tuple[str, str]  # of the weights, and of the gradients
     outputs: int
+    shapes: tuple[tuple[int, int], tuple[int, int]]  # of the windows and their weights
     table: list[int]  # outputs, inputs, room for weights
     scale: float
     geometry: list[int]
@@ -132,17 +139,17 @@ def _pass(out: torch.Tensor, source: torch.Tensor, axis: int, filter_name: str, 
     reach = SUPPORT[filter_name] * max(scale, 1.0)
     room = 2 * math.ceil(reach) + 1
     geometry = [*out.shape, *out.stride(), *source.stride(), axis, outputs, room]
-    kernel = f"backward_{METAL_TYPES[source.dtype]}_{METAL_TYPES[out.dtype]}"
+    kernels = f"weights_{filter_name}", f"backward_{METAL_TYPES[source.dtype]}_{METAL_TYPES[out.dtype]}"
     table, threads = [outputs, inputs, room], (width, height, images * channels)
-    return _Pass(kernel, outputs, table, scale, geometry, reach, threads)
+    return _Pass(kernels, outputs, ((outputs, 2), (outputs, room)), table, scale, geometry, reach, threads)
 
 
-def _gather(out: torch.Tensor, source: torch.Tensor, filter_name: str, step: _Pass, device: torch.device) -> None:
-    name, outputs, sizes, scale, geometry, reach, threads = step
-    windows = torch.empty((outputs, 2), dtype=torch.int32, device=device)
-    weights = torch.empty((outputs, sizes[2]), dtype=torch.float32, device=device)
-    _shader.kernel(f"weights_{filter_name}", device)(windows, weights, sizes, scale, threads=outputs)
-    kernel = _shader.kernel(name, device)
+def _gather(out: torch.Tensor, source: torch.Tensor, step: _Pass, device: torch.device) -> None:
+    (first, second), outputs, shapes, sizes, scale, geometry, reach, threads = step
+    windows = torch.empty(shapes[0], dtype=torch.int32, device=device)
+    weights = torch.empty(shapes[1], dtype=torch.float32, device=device)
+    _shader.kernel(first, device)(windows, weights, sizes, scale, threads=outputs)
+    kernel = _shader.kernel(second, device)
     kernel(out, source, windows, weights, geometry, scale, reach, threads=threads, group_size=_GROUP)
 
 
