@@ -38,6 +38,13 @@ def try_checkout(
     limit: Annotated[
         float, typer.Option(min=1, max=86400, help="Seconds of one test, without waits for a processor.")
     ] = 300,
+    host_code: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RELEASE|FOLDER",
+            help="Compute with PyTorch's own mps host code, of a release or of a folder with its source.",
+        ),
+    ] = None,
     form: Annotated[TryFormat, typer.Option("--format", help="The form of the result.")] = TryFormat.TERMINAL,
     as_json: AsJson = False,
 ) -> None:
@@ -45,17 +52,19 @@ def try_checkout(
 
     Exits with 1 unless everything passes; after Ctrl-C with 130, with the results so far. Executes the project's code.
     """
+    from ..audit.running.host_code import prepare_host_code
     from ..scaffold.checkout.results import TryPlan, TryResult, passed
     from ..scaffold.checkout.trying import try_checkout as tried
     from ..simulator.opening import require_simulation
 
     require_simulation("try")
     form = TryFormat.JSON if as_json else form
+    built = None if host_code is None else prepare_host_code(host_code, say)[0]
     rows: list[TryRow] = []
     plan = TryPlan()
     stopped = False
     try:
-        for row in tried(folder, limit, say, plan, tests):
+        for row in tried(folder, limit, say, plan, tests, built):
             rows.append(row)
             if form is TryFormat.TERMINAL and row.result is not TryResult.RIGHT:
                 print(_line(row), flush=True)

@@ -1,10 +1,11 @@
 """Replaces `xcrun`, `metal` and `metallib` in a build: keeps the source instead of compiling (simulator.air.metallib).
 
-This module is also the program behind the three commands.
+This module is also the program behind the three commands, and behind a `sysctl` with the names of a Mac.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,12 +14,12 @@ from ...cache import cache_folder, fingerprint
 from ...simulator.air.metallib import programs_in, with_source
 from ...simulator.metal.includes import ProgramSource, embed, include_folders
 
-_TOOLS = ("xcrun", "metal", "metallib")
+_TOOLS = ("xcrun", "metal", "metallib", "sysctl")
 _WITH_VALUE = ("-o", "-I", "-D", "-sdk", "--sdk", "-isysroot", "-target", "-arch", "-x", "-MF", "-include")
 
 
 def tools_folder() -> Path:
-    """A folder with the three commands, to be put on PATH."""
+    """A folder with the commands, to be put on PATH."""
     text = f'#!/bin/sh\nexec "{sys.executable}" -m {__name__} "$(basename "$0")" "$@"\n'
     folder = cache_folder() / "apple-tools" / fingerprint(text)
     folder.mkdir(parents=True, exist_ok=True)
@@ -33,6 +34,8 @@ def tools_folder() -> Path:
 def main(words: Sequence[str]) -> int:
     """Run one command; `words[0]` is its name. Returns the exit status."""
     tool, *arguments = words
+    if tool == "sysctl":
+        return _system_facts([word for word in arguments if not word.startswith("-")])
     if tool == "xcrun":
         while arguments and arguments[0].startswith("-"):
             option = arguments.pop(0)
@@ -45,13 +48,27 @@ def main(words: Sequence[str]) -> int:
                 print("/" if "path" in option else "15.5")
                 return 0
         tool, *arguments = arguments or ["nothing"]
-    if tool not in _TOOLS[1:]:
+    if tool not in ("metal", "metallib"):
         print(f"mpsmith has no {tool}: only metal and metallib", file=sys.stderr)
         return 1
     if "--version" in arguments or "-v" in arguments:
         print("Apple metal version 32023 (mpsmith keeps the source)")
         return 0
     return _kept(arguments)
+
+
+def _system_facts(names: Sequence[str]) -> int:
+    """Print what a Mac's `sysctl -n` prints: this machine's memory, and a chip's name."""
+    facts = {
+        "hw.memsize": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "machdep.cpu.brand_string": "Apple M2",
+    }
+    for name in names:
+        if name not in facts:
+            print(f"sysctl: unknown oid '{name}' (mpsmith answers {', '.join(facts)})", file=sys.stderr)
+            return 1
+        print(facts[name])
+    return 0
 
 
 def _kept(arguments: Sequence[str]) -> int:

@@ -15,8 +15,9 @@ from .scripts import RETURNED_FALSE, SCRIPT, ScriptModule, checked, is_script
 
 EVENTS, FINISHED = "MPSMITH_TRY_EVENTS", "MPSMITH_TRY_FINISHED"
 FINDINGS = "MPSMITH_METAL_FINDINGS"  # simulator/objc/metal/encoders.mm reads it
-"""Environment variables: the file to write to, a file with the tests that earlier processes ran, and one with what
-only Metal's validation refuses."""
+HOST_CODE = "MPSMITH_TRY_HOST_CODE"
+"""Environment variables: the file to write to, a file with the tests that earlier processes ran, one with what only
+Metal's validation refuses, and the folder with the manifest of the host code that computes."""
 
 _ENDS: dict[str, dict[str, Any]] = {}
 
@@ -26,11 +27,16 @@ def pytest_load_initial_conftests() -> None:
     """Load torch with the simulated device and report the platform as a Mac, before the project is imported."""
     import torch.utils.cpp_extension  # noqa: F401  (it asks for the platform)
 
+    from ...audit.releases.surface.profiles import coverage_profile
+    from ...audit.running.host_code import load_host_code
     from ...audit.running.worker_limits import end_with_parent
+    from ...simulator.opening import device_of_this_process
     from ..building.kernel_builder import LOCAL_KERNEL, offer_local_kernel
-    from ..building.mac_answers import answer_as_a_mac
+    from ..building.mac_answers import MACOS_OF_HOST_CODE, answer_as_a_mac
 
     threading.Thread(target=end_with_parent, args=(os.getppid(),), daemon=True).start()
+    if folder := os.environ.get(HOST_CODE):
+        load_host_code(folder, MACOS_OF_HOST_CODE, device_of_this_process(coverage_profile))
     answer_as_a_mac(Path.cwd())
     if kernel := os.environ.get(LOCAL_KERNEL):
         offer_local_kernel(kernel)

@@ -24,6 +24,7 @@ from ..errors import ScaffoldError
 from ..proof.checking import check_files
 from ..proof.host_code import check_host_code
 from .classification import build_rows, diagnostic_row, joined_row, script_row, test_row
+from .pytest_plugin import HOST_CODE
 from .results import TryPlan, TryResult, TryRow
 from .scripts import SCRIPT
 from .worker import run_tests
@@ -65,7 +66,12 @@ class Checkout:
 
 
 def try_checkout(
-    folder: Path, limit: float, say: Say = lambda line: None, plan: TryPlan | None = None, chosen: str = ""
+    folder: Path,
+    limit: float,
+    say: Say = lambda line: None,
+    plan: TryPlan | None = None,
+    chosen: str = "",
+    host_code: Path | None = None,
 ) -> Iterator[TryRow]:
     """Yield a row for each Metal file, extension and test, as soon as its result is known.
 
@@ -75,6 +81,7 @@ def try_checkout(
         say: called with the name of each step when it begins.
         plan: gets the names of all rows to come, as soon as they are known.
         chosen: only tests that match, as pytest's -k.
+        host_code: the folder with the manifest of the host code that computes in the tests; None for the device's own.
 
     Raises:
         ScaffoldError: there is no such folder, or nothing in it is for mps.
@@ -82,7 +89,7 @@ def try_checkout(
     if not folder.is_dir():
         raise ScaffoldError(f"there is no folder {folder}" if not folder.exists() else f"{folder} is not a folder")
     with _copied(folder.resolve(), say) as checkout:
-        for row in _rows(checkout, limit, say, plan or TryPlan(), chosen):
+        for row in _rows(checkout, limit, say, plan or TryPlan(), chosen, host_code):
             yield replace(
                 row, name=checkout.named(row.name), reason=checkout.named(row.reason), file=checkout.named(row.file)
             )
@@ -112,7 +119,9 @@ def _copied(folder: Path, say: Say) -> Iterator[Checkout]:
             shutil.rmtree(copy, ignore_errors=True)
 
 
-def _rows(checkout: Checkout, limit: float, say: Say, plan: TryPlan, chosen: str) -> Iterator[TryRow]:
+def _rows(
+    checkout: Checkout, limit: float, say: Say, plan: TryPlan, chosen: str, host_code: Path | None
+) -> Iterator[TryRow]:
     metal = checkout.files("*.metal", "*.metallib")
     host = checkout.files("*.mm")
     python = [path for path in checkout.files("*.py") if _COMPILES.search(path.read_text("utf-8", "replace"))]
@@ -160,6 +169,7 @@ def _rows(checkout: Checkout, limit: float, say: Say, plan: TryPlan, chosen: str
     environment = {
         "MPSMITH_METAL_MODE": os.environ.get("MPSMITH_METAL_MODE", "checked"),
         LOCAL_KERNEL: kernel,
+        HOST_CODE: "" if host_code is None else str(host_code),
         "PATH": os.pathsep.join([str(tools_folder()), os.environ.get("PATH", os.defpath)]),
     }
     own = frozenset(path.stem for folder in (packages, checkout.copy) for path in folder.iterdir())

@@ -81,7 +81,7 @@ std::string text_of(at::IntArrayRef shape) { return "[" + c10::Join(", ", shape)
 
 Shape elements(const Tensor& tensor) {
   const Tensor whole = tensor.to(at::kLong).contiguous();
-  const auto* first = whole.const_data_ptr<int64_t>();
+  const auto* first = static_cast<const int64_t*>(whole.const_data_ptr()); // 2.6.0 exports no typed one
   return Shape(first, first + whole.numel());
 }
 

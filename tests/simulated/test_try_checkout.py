@@ -14,6 +14,7 @@ from queue import Queue
 
 import pytest
 
+from mpsmith.audit.running.host_code import prepare_host_code
 from mpsmith.cli import app
 from mpsmith.scaffold.building.setup_script import requests_of
 from mpsmith.scaffold.checkout.results import TryPlan, TryResult, TryRow, passed
@@ -30,7 +31,7 @@ kernel void twice(device float* x [[buffer(0)]], constant uint& shift [[buffer(1
 }
 """
 TESTS = """\
-import os, platform, sys
+import os, platform, subprocess, sys
 from pathlib import Path
 import pytest
 import torch
@@ -53,6 +54,10 @@ def test_defect():
 
 def test_mac():
     assert (sys.platform, platform.system(), platform.machine()) == ("darwin", "Darwin", "arm64")
+    from torch.testing._internal.common_utils import MACOS_VERSION
+    assert MACOS_VERSION == 15.6
+    assert int(subprocess.check_output(["sysctl", "-n", "hw.memsize"])) > 2**30
+    assert subprocess.run(["sysctl", "-n", "hw.nothing"], stderr=subprocess.DEVNULL).returncode == 1
 
 def test_needs_a_module():
     import no_such_module
@@ -420,3 +425,20 @@ def test_nothing_executed_is_not_a_pass() -> None:
     assert not passed([])
     for failure in (TryResult.WRONG, TryResult.DEFECT, TryResult.REFUSED):
         assert not passed([right, TryRow("test", "c", failure)])
+
+
+def test_host_code_that_is_gone(tmp_path: Path) -> None:
+    folder = checkout(tmp_path, test_dot_py="def test_mps(): pass  # mps\n")
+    (row,) = try_checkout(folder, 60, host_code=tmp_path / "gone")
+    assert row.result is TryResult.WRONG
+    assert f"the build of host code in {tmp_path / 'gone'} is gone" in row.reason
+
+
+@pytest.mark.network
+def test_host_code_of_a_wheel_computes(tmp_path: Path) -> None:
+    built, _ = prepare_host_code("2.13.0", print)
+    tests = "import torch\nfrom mpsmith.simulator.objc.bridge import launches\ndef test_mps():\n"
+    tests += '    torch.ones(3, device="mps").add(1)\n    assert launches() > 0\n'
+    folder = checkout(tmp_path, test_dot_py=tests)
+    assert [row.result for row in try_checkout(folder, 120, host_code=built)] == [TryResult.RIGHT]
+    assert [row.result for row in try_checkout(folder, 120)] == [TryResult.WRONG]
