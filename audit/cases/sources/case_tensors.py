@@ -102,3 +102,13 @@ def tensors_on_cpu(case: Case) -> list[Tensor] | None:
             return tensors_in(call_on_cpu(case))
     except Exception:  # whatever the CPU raises
         return None
+
+
+def elements_without_memory(case: Case) -> int:
+    """The elements of the largest result, by a call on the meta device; 0 if the operator refuses that."""
+    try:
+        with torch.no_grad():
+            args, kwargs = move(case.args, case.kwargs, "meta")
+            return max((tensor.numel() for tensor in tensors_in(case.call(*args, **kwargs))), default=0)
+    except Exception:  # it has no kernel there, or looks at values
+        return 0

@@ -17,12 +17,14 @@ import torch
 from torch import Tensor
 
 from ...model.case import Case
-from .case_tensors import TensorChange, map_tensors, tensors_of, tensors_on_cpu
+from .case_tensors import TensorChange, elements_without_memory, map_tensors, tensors_of, tensors_on_cpu
 
 # The two sizes that a dimension is tried with; no sample has them.
 TRIED = (11, 22)
 # If the second size makes a tensor of more elements, it is only a little above the first: the call may take a minute.
 MOST_TRIED = 2**20
+# A call with a larger result is not made: Kronecker products of four dimensions would take gigabytes.
+MOST_RESULTS = 2**25
 # Repeated floating elements are reduced, by at most this share, so that no two are equal.
 LOSS = 2.0**-4
 # How many tensors have their dimensions tried.
@@ -183,7 +185,10 @@ class Dimensions:
 
 
 def results_of(case: Case) -> Results | None:
-    """The sizes of the results on the CPU, or None if the CPU refuses the call."""
+    """The sizes of the results on the CPU, or None if the CPU refuses the call or a result would be too large."""
+    *_, second, first = 0, 0, *sorted(tensor.numel() for tensor in tensors_of(case))
+    if first * second > MOST_TRIED and elements_without_memory(case) > MOST_RESULTS:
+        return None
     tensors = tensors_on_cpu(case)
     if tensors is None:
         return None

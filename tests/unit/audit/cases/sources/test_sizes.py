@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from mpsmith.audit.cases.sources.derived import VariedSource
-from mpsmith.audit.cases.sources.dimensions import Dimensions, results_of, stretched
+from mpsmith.audit.cases.sources.dimensions import Dimensions, Results, results_of, stretched
 from mpsmith.audit.cases.sources.modules import ModuleSource
 from mpsmith.audit.cases.sources.opinfo import OpInfoSource
 from mpsmith.audit.cases.sources.schema import SchemaSource
@@ -40,6 +40,24 @@ def places(case: Case) -> list[set[tuple[int, int]]]:
 
 
 # ---- which dimensions belong together
+
+
+def test_a_call_with_a_result_of_gigabytes_is_not_made_on_the_cpu() -> None:
+    devices: list[str] = []
+
+    def kron(x: Tensor, y: Tensor) -> Tensor:
+        devices.append(x.device.type)
+        return torch.kron(x, y)
+
+    x = torch.ones(11, 11, 11, 11)
+    assert results_of(Case(kron, (x, x.clone()))) is None
+    assert devices == ["meta"]
+    assert results_of(Case(kron, (x[0], x[0].clone()))) == Results(1, 11**6)
+
+
+def test_a_call_that_looks_at_values_is_made_on_the_cpu_alone() -> None:
+    x = torch.ones(1_100)
+    assert results_of(Case(lambda x, y: x.nonzero() + int(y[0]), (x, x.clone()))) == Results(1, 1_100)
 
 
 def test_rows_columns_and_inner_dimensions_are_separate_axes() -> None:
@@ -182,7 +200,7 @@ def test_a_kernel_all_of_whose_sizes_grow_is_not_tried_with_millions_of_elements
     tried: list[int] = []
 
     def padded(image: Tensor, kernel: Tensor) -> Tensor:
-        tried.append(kernel.numel())
+        tried.extend([kernel.numel()] if kernel.is_cpu else [])
         return torch.conv3d(image, kernel, padding="same")
 
     case = Case(padded, (torch.ones(3, 3, 4, 4, 4), torch.ones(3, 3, 3, 3, 3)), {})
