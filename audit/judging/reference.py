@@ -96,14 +96,14 @@ class Position:
         exact = self.value()
         if exact is None:
             return None
-        differences = [
-            (moved - exact).abs()
-            for moved in map(self.of, self._runs.perturbed(moves))
-            if moved is not None and moved.shape == exact.shape and moved.layout is exact.layout
-        ]
-        dense = [move.detach() if move.layout is torch.strided else move.detach().to_dense() for move in differences]
-        # A move to where the operator is undefined is ignored.
-        return torch.stack(dense).nan_to_num(0.0, 0.0, 0.0).amax(0) if dense else None
+        largest: Tensor | None = None
+        for moved in map(self.of, self._runs.perturbed(moves)):
+            if moved is not None and moved.shape == exact.shape and moved.layout is exact.layout:
+                move = (moved - exact).abs().detach()
+                dense = move if move.layout is torch.strided else move.to_dense()
+                dense = dense.nan_to_num(0.0, 0.0, 0.0)  # a move to where the operator is undefined is ignored
+                largest = dense if largest is None else torch.maximum(largest, dense)
+        return largest
 
     def flushed(self) -> Tensor | None:
         """The result for zeros in place of subnormal inputs."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from mpsmith.audit.judging.execution import execute, gradients
 from mpsmith.audit.judging.reference import WideGradient, WideOutput, WideRuns, perturb
 from mpsmith.audit.judging.transfer import move
 from mpsmith.audit.judging.uninitialised_memory import reads_uninitialised_memory
 from mpsmith.audit.model.case import Case
+from mpsmith.audit.model.nested import leaves
 
 
 def runs_of(case: Case, cotangents: list[torch.Tensor] | None = None) -> WideRuns:
@@ -53,6 +57,20 @@ def test_cancellation_is_sensitive_and_a_product_is_not() -> None:
     assert cancelling.sensitivity(8) > 0.5 * eps
     product = WideOutput(runs_of(Case(torch.mul, (x, 2.0))), 0)
     assert bool((product.sensitivity(8) <= 2 * eps * (2 * x).abs()).all())
+
+
+def test_many_moves_need_no_more_memory_than_a_result() -> None:
+    sizes: list[int] = []
+
+    class Sizes(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            result = func(*args, **(kwargs or {}))
+            sizes.extend(leaf.numel() for leaf in leaves(result) if isinstance(leaf, torch.Tensor))
+            return result
+
+    with Sizes():
+        WideOutput(runs_of(Case(torch.sin, (torch.ones(100),))), 0).sensitivity(8)
+    assert max(sizes) == 100
 
 
 def test_moves_that_cancel_out_are_outvoted_by_others() -> None:
