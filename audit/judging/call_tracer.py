@@ -6,10 +6,29 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+import torch
+from torch import Tensor
 from torch._C._profiler import _ExperimentalConfig
 from torch.autograd.profiler import profile
 
+from ..model.case import Case
+from ..model.nested import leaves
+
 HANDED_TO_CPU = "aten::_to_cpu"
+# Halves in matrices of so many elements are multiplied one by one on the CPU, in many calls each, and a trace keeps two
+# kilobytes of a call.
+MULTIPLIED_ALONE = 64
+MOST_MATRICES = 4_096
+
+
+def is_traceable(case: Case) -> bool:
+    """Whether a trace of the case fits into memory; one of matrix_exp of 5,000 matrices takes a gigabyte."""
+    return not any(isinstance(leaf, Tensor) and _has_many_matrices(leaf) for leaf in leaves((case.args, case.kwargs)))
+
+
+def _has_many_matrices(tensor: Tensor) -> bool:
+    size = tensor.shape[-2:].numel() if tensor.dim() > 2 and tensor.dtype in (torch.float16, torch.bfloat16) else 0
+    return size >= MULTIPLIED_ALONE and tensor.numel() > MOST_MATRICES * size
 
 
 @dataclass

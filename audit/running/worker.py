@@ -298,7 +298,8 @@ def freeze_once(frozen: set[str], source: str) -> None:
 def _run_cases(
     worker: Worker, task: Task, cases: list[tuple[int, Case]], marker: Marker, computing: GroupComputing
 ) -> int:
-    from ..judging.call_tracer import CallTracer
+    from ..cases.calls.invocation import SchemaCall
+    from ..judging.call_tracer import CallTracer, is_traceable
     from ..judging.inner_calls import may_have_faulty_call
     from ..model.case import described
     from .input_dependence import InputDependence
@@ -314,8 +315,12 @@ def _run_cases(
         # Tracing every case would cost too much: trace the first of each combination of argument types. It shows
         # which overloads the call reaches and which run on the CPU without a warning.
         types = (*map(type, case.args), *sorted(case.kwargs))
-        traced = None if types in traced_types else tracer
-        traced_types.add(types)
+        traceable = is_traceable(case)
+        traced = tracer if traceable and types not in traced_types else None
+        if traceable:
+            traced_types.add(types)
+        elif isinstance(case.call, SchemaCall):
+            tracer.add(case.call.__name__, outermost=True)
         inputs = described(case)
         reached_device = partial(marker.announce, position, ON_DEVICE)
         if worker.host_code:

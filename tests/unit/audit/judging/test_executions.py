@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from mpsmith.audit.judging.call_tracer import CallTracer
+from mpsmith.audit.judging.call_tracer import CallTracer, is_traceable
 from mpsmith.audit.judging.execution import execute, gradients, shown_execution
 from mpsmith.audit.judging.fallbacks import missing_operator
 from mpsmith.audit.model.case import Case
@@ -208,6 +208,22 @@ def test_each_context_resets_transfers_and_keeps_calls() -> None:
     tracer._collect(nothing, True)
     assert tracer.sent_to_cpu == []
     assert tracer.overloads["aten::falls"]
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "fits"),
+    [
+        ((1_025, 5, 10, 10), torch.bfloat16, False),
+        ((1_025, 5, 10, 10), torch.float32, True),
+        ((1_025, 5, 5, 5), torch.bfloat16, True),
+        ((1_025, 10, 10), torch.float16, True),
+        ((262_147,), torch.float16, True),
+    ],
+)
+def test_a_call_that_multiplies_very_many_matrices_one_by_one_is_not_traced(
+    shape: tuple[int, ...], dtype: torch.dtype, fits: bool
+) -> None:
+    assert is_traceable(Case(torch.matrix_exp, (torch.ones(shape, dtype=dtype),))) is fits
 
 
 def test_a_real_call_is_watched_even_when_it_raises() -> None:
