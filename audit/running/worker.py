@@ -88,11 +88,13 @@ def run_groups(tasks: Sequence[Task]) -> list[int]:
     health = current_worker().health
     if health is not None:
         health.require_at_start()
-    executed = [run_group(task) for task in tasks]
+    executed: list[int] = []
+    for task in tasks:
+        executed.append(run_group(task))
+        if health is None and exceeds_memory_limit():  # another worker goes on with the rest
+            os._exit(RECYCLED)
     if health is not None:
         health.recycle_if_full(sum(executed))
-    elif exceeds_memory_limit():
-        os._exit(RECYCLED)
     return executed
 
 

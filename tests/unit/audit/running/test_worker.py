@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -49,17 +50,22 @@ def test_garbage_is_collected_before_it_would_be_kept_for_ever() -> None:
     assert Node.gone == ["gone"]
 
 
-@pytest.mark.parametrize(("resident", "ends"), [([9, 9], False), ([12, 9], False), ([12, 11], True)])
-def test_a_worker_with_much_memory_trims_it_or_ends(
-    monkeypatch: pytest.MonkeyPatch, resident: list[int], ends: bool
+@pytest.mark.parametrize(
+    ("resident", "executed"), [([9, 9, 9, 9], 2), ([12, 9, 12, 9], 2), ([9, 9, 12, 11], 2), ([12, 11], 1)]
+)
+def test_a_worker_with_much_memory_trims_it_or_ends_after_each_group(
+    monkeypatch: pytest.MonkeyPatch, resident: list[int], executed: int
 ) -> None:
-    exits: list[int] = []
+    ends, groups = resident[-1] > 10, []
     monkeypatch.setattr(worker, "current_worker", lambda: SimpleNamespace(health=None))
+    monkeypatch.setattr(worker, "run_group", lambda task: groups.append(task) or 1)
     monkeypatch.setattr(worker_limits, "MOST_RESIDENT", 10)
     monkeypatch.setattr(worker_limits, "resident_bytes", lambda: resident.pop(0))
-    monkeypatch.setattr(worker.os, "_exit", exits.append)
-    assert worker.run_groups(()) == []
-    assert exits == ([RECYCLED] if ends else [])
+    monkeypatch.setattr(worker.os, "_exit", sys.exit)
+    with pytest.raises(SystemExit, match=str(RECYCLED)) if ends else nullcontext():
+        assert worker.run_groups(["first", "second"]) == [1, 1]  # type: ignore[list-item]
+    assert len(groups) == executed
+    assert not resident
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="its allocator gives memory back by itself")
