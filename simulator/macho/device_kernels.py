@@ -21,6 +21,8 @@ from ..errors import KernelFault, MachOError, SimulatorError
 from ..shipped.pause import is_paused
 from ..upstream.host_work import HostWork, joined
 from .process import Computed, HostProcess, OperatorError
+from .shared_memory import torch_dtype
+from .traces import launched_kernels
 
 # Memory is the simulated device's own, and a tensor of zeros that has none is torch's.
 _OF_DEVICE = kernel_plan.IMPLEMENTED_IN_CPP | {
@@ -33,6 +35,8 @@ _OF_DEVICE |= {"_efficientzerotensor"}
 _COMPOSITE = frozenset({"copy_"})
 # What an error says that is not the release's own.
 _LACKING = ("the simulated Metal host has no such method", "is not simulated", "are not simulated", " arguments, not ")
+# Where a described tensor has its sizes (`shared_memory.tensors`).
+_SHAPE = 5
 _FEWER = re.compile(r"takes (\d+) arguments, not")
 _ERRORS: dict[str, type[Exception]] = {
     error.__name__: error for error in (IndexError, NotImplementedError, TypeError, ValueError)
@@ -109,7 +113,7 @@ class WheelKernels:
             self.close()
             raise
         self.completed_calls += 1
-        self._launched.update(dict.fromkeys(launch.kernel for launch in computed.trace.launches))
+        self._launched.update(dict.fromkeys(launched_kernels(computed.recording)))
         self._work = joined(self._work, computed.work)
         return computed
 
@@ -202,18 +206,16 @@ class _Kernel:
 
     def _taken(self, computed: Computed, arguments: dict[str, Any]) -> Any:
         """The results as tensors of the device. What the call wrote is already in the arguments' memory."""
-        import torch
-
-        for name, written in zip(self._written, computed.written, strict=True):
+        for name, written in zip(self._written, computed.described_written, strict=True):
             _apply_geometry(arguments[name], written)
-        for name, value in zip(self._returned, computed.results, strict=True):
+        for name, value in zip(self._returned, computed.described, strict=True):
             # Host code of median gives its caller other tensors than those it was to write.
-            if name and isinstance(value, torch.Tensor) and not arguments[name].numel() and value.numel():
+            if name and isinstance(value, tuple) and not arguments[name].numel() and 0 not in value[_SHAPE]:
                 _apply_geometry(arguments[name], value)
         made: dict[int, Any] = {}
         results = [
             arguments[name] if name else _on_device(value, made)
-            for name, value in zip(self._returned, computed.results, strict=True)
+            for name, value in zip(self._returned, computed.described, strict=True)
         ]
         return results[0] if len(results) == 1 else tuple(results) if results else None
 
@@ -230,12 +232,12 @@ def _apply_geometry(argument: Any, written: Any) -> None:
         return
     if argument is None or argument.device.type != "mps":
         return
-    here, there = argument.untyped_storage(), written.untyped_storage()
-    place = written.storage_offset(), written.size(), written.stride()
-    if here.nbytes() != there.nbytes():
-        argument.set_(_memory_like(there), *place)
-    elif place != (argument.storage_offset(), argument.size(), argument.stride()):
-        argument.set_(here, *place)
+    _, address, size, _, offset, shape, stride = written
+    here = argument.untyped_storage()
+    if here.nbytes() != size:
+        argument.set_(_memory_like(address, size), offset, shape, stride)
+    elif (offset, *shape, *stride) != (argument.storage_offset(), *argument.size(), *argument.stride()):
+        argument.set_(here, offset, shape, stride)
 
 
 def _on_device(value: Any, made: dict[int, Any]) -> Any:
@@ -244,23 +246,22 @@ def _on_device(value: Any, made: dict[int, Any]) -> Any:
 
     if isinstance(value, list):
         return [_on_device(element, made) for element in value]
-    if not isinstance(value, torch.Tensor):
+    if not isinstance(value, tuple):
         return value
-    storage = value.untyped_storage()
-    address = storage.data_ptr()
+    _, address, size, dtype, offset, shape, stride = value
     memory = made.get(address) if address else None
     if memory is None:
-        memory = made[address] = _memory_like(storage)
-    empty = torch.empty(0, dtype=value.dtype, device="mps")
-    return empty.set_(memory, value.storage_offset(), value.size(), value.stride())
+        memory = made[address] = _memory_like(address, size)
+    return torch.empty(0, dtype=torch_dtype(dtype), device="mps").set_(memory, offset, shape, stride)
 
 
-def _memory_like(storage: Any) -> Any:
+def _memory_like(address: int, size: int) -> Any:
+    """Memory of the device with the same bytes."""
     import torch
 
-    copy = torch.empty(storage.nbytes(), dtype=torch.uint8, device="mps").untyped_storage()
-    if storage.nbytes():
-        ctypes.memmove(copy.data_ptr(), storage.data_ptr(), storage.nbytes())
+    copy = torch.empty(size, dtype=torch.uint8, device="mps").untyped_storage()
+    if size:
+        ctypes.memmove(copy.data_ptr(), address, size)
     return copy
 
 

@@ -1,6 +1,7 @@
 // Calls operators of a release's own libraries through the dispatcher's boxed interface.
-// `operators`: a line for each, with its name and whether CPU and MPS have a kernel. `serve`: requests from stdin, each a
-// line with a name and the size of a pickled tuple of arguments, and the tuple; answers in the same form to stdout.
+// `operators`: a line for each, with its name and whether CPU and MPS have a kernel. `serve`: requests from stdin, each
+// two sizes of 4 bytes, a name and a pickled tuple of arguments; answers to stdout, each a line with a kind and a size,
+// and as many bytes.
 // `trace MAJOR MINOR`: the same, as on this macOS, with tensors on mps and what Metal was asked for as the answer.
 // `compute MAJOR MINOR`: the same with tensors in shared memory, and kernels that compute: the answer is a tuple of the
 // results, the arguments that the call wrote, what Metal was asked for, and what else the kernels did (host_work.mm).
@@ -92,6 +93,12 @@ IValue fitted(const IValue& value, const c10::TypePtr& type) {
   }
 }
 
+std::vector<int64_t> numbers(const IValue& list) {
+  std::vector<int64_t> result;
+  for (const IValue& element : list.toListRef()) result.push_back(element.toInt());
+  return result;
+}
+
 constexpr int64_t kBufferBytes = 256; // recorder.mm's heaps give each buffer a multiple of it
 
 // The same sizes, strides and offset over a copy of the whole memory.
@@ -131,11 +138,12 @@ class Arguments {
       // Kernels may read further, and the buffer may have been used before.
       if (bytes > 0 && of[0].toInt() != 0) memset(memory_of(memory) + bytes, 0, -bytes & (kBufferBytes - 1));
     }
-    const auto sizes = fitted_list(of[5], c10::IntType::get()), strides = fitted_list(of[6], c10::IntType::get());
-    const at::Tensor result = at::empty({0}, at::TensorOptions().device(device).dtype(of[3].toScalarType()));
-    result.set_(memory.storage(), of[4].toInt(), sizes.toIntVector(), strides.toIntVector());
-    result._set_conj(of[7].toBool());
-    result._set_neg(of[8].toBool());
+    const auto dtype = c10::scalarTypeToTypeMeta(of[3].toScalarType());
+    auto result = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(memory.storage()), memory.key_set(), dtype);
+    const auto sizes = numbers(of[5]), strides = numbers(of[6]);
+    result.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides, of[4].toInt());
+    if (of[7].toBool()) result._set_conj(true);
+    if (of[8].toBool()) result._set_neg(true);
     return result;
   }
   std::map<int64_t, at::Tensor> memories_;
@@ -148,22 +156,88 @@ class Arguments {
   }
 };
 
-// The same tuple for a tensor of this process, whose memory has to be kept until it is read.
-IValue description(const IValue& value, std::vector<at::Tensor>& kept) {
-  if (value.isTensor() && value.toTensor().defined()) {
-    TORCH_CHECK(value.toTensor().has_storage(), "memory of a tensor that is not strided is not simulated");
-    const at::Tensor tensor = value.toTensor().resolve_conj().resolve_neg(),
-                     shared = tensor.is_mps() ? tensor : on_mps(tensor);
-    kept.push_back(shared);
-    return c10::ivalue::Tuple::create(
-        {int64_t(tensor.is_mps()), reinterpret_cast<int64_t>(memory_of(shared)), int64_t(tensor.storage().nbytes()),
-         int64_t(tensor.scalar_type()), tensor.storage_offset(), tensor.sizes().vec(), tensor.strides().vec()});
+// A pickle of results, written here because torch's own is slow where it is emulated.
+class Pickle {
+ public:
+  // The memory of tensors has to be kept until it is read.
+  explicit Pickle(std::vector<at::Tensor>& kept) : kept_(kept) { bytes_ = "\x80\x02("; }
+  void add(const std::vector<IValue>& values) {
+    bytes_ += "](";
+    for (const IValue& value : values) add(value);
+    bytes_ += 'e';
   }
-  if (!value.isTensorList()) return value.isTensor() ? IValue() : value;
-  c10::impl::GenericList list(c10::AnyType::get());
-  for (const IValue& element : value.toListRef()) list.push_back(description(element, kept));
-  return list;
-}
+  void add(const std::string& text) {
+    bytes_ += 'X';
+    const auto size = uint32_t(text.size());
+    raw(&size, sizeof size);
+    bytes_ += text;
+  }
+  std::vector<char> taken() {
+    bytes_ += "t.";
+    return {bytes_.begin(), bytes_.end()};
+  }
+
+ private:
+  void add(const IValue& value) {
+    if (value.isNone() || (value.isTensor() && !value.toTensor().defined())) {
+      bytes_ += 'N';
+    } else if (value.isTensor()) {
+      add(value.toTensor());
+    } else if (value.isBool()) {
+      bytes_ += value.toBool() ? '\x88' : '\x89';
+    } else if (value.isInt()) {
+      add(value.toInt());
+    } else if (value.isDouble()) {
+      add(value.toDouble());
+    } else if (value.isComplexDouble()) {
+      bytes_ += "cbuiltins\ncomplex\n(";
+      add(value.toComplexDouble().real());
+      add(value.toComplexDouble().imag());
+      bytes_ += "tR";
+    } else if (value.isString()) {
+      add(value.toStringRef());
+    } else if (value.isList()) {
+      add(value.toListRef().vec());
+    } else {
+      TORCH_CHECK(false, "a result of type ", value.tagKind(), " is not simulated");
+    }
+  }
+  // A tuple as `Arguments` reads.
+  void add(const at::Tensor& given) {
+    TORCH_CHECK(given.has_storage(), "memory of a tensor that is not strided is not simulated");
+    const at::Tensor tensor = given.resolve_conj().resolve_neg(), shared = tensor.is_mps() ? tensor : on_mps(tensor);
+    kept_.push_back(shared);
+    bytes_ += '(';
+    add(int64_t(tensor.is_mps()));
+    add(reinterpret_cast<int64_t>(memory_of(shared)));
+    add(int64_t(tensor.storage().nbytes()));
+    add(int64_t(tensor.scalar_type()));
+    add(tensor.storage_offset());
+    add(tensor.sizes());
+    add(tensor.strides());
+    bytes_ += 't';
+  }
+  void add(at::IntArrayRef numbers) {
+    bytes_ += "](";
+    for (const int64_t number : numbers) add(number);
+    bytes_ += 'e';
+  }
+  void add(int64_t number) {
+    bytes_ += "\x8a\x08";
+    raw(&number, sizeof number);
+  }
+  void add(double number) {
+    uint64_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    bits = __builtin_bswap64(bits);
+    bytes_ += 'G';
+    raw(&bits, sizeof bits);
+  }
+  void raw(const void* from, size_t size) { bytes_.append(static_cast<const char*>(from), size); }
+
+  std::string bytes_;
+  std::vector<at::Tensor>& kept_;
+};
 
 enum class Task { serve, trace, compute };
 
@@ -215,10 +289,12 @@ std::vector<char> called(const std::string& name, const std::vector<char>& pickl
   if (draws) state.copy_(generator.get_state());
   on_device.take_back();
   const std::string work = mpsmith_drain_host_work();
-  c10::impl::GenericList results(c10::AnyType::get()), changed(c10::AnyType::get());
-  for (const IValue& result : stack) results.push_back(description(result, kept));
-  for (const IValue& argument : written) changed.push_back(description(argument, kept));
-  return torch::jit::pickle(c10::ivalue::Tuple::create({results, changed, trace, work}));
+  Pickle answer(kept);
+  answer.add(stack);
+  answer.add(written);
+  answer.add(trace);
+  answer.add(work);
+  return answer.taken();
 }
 
 // A line for each limit of MPSGraph: operation, measure, three numbers and a message, separated by tabs.
@@ -232,9 +308,24 @@ void add_limits(const std::vector<char>& table) {
   }
 }
 
+// Not through streams, which read and write byte by byte.
+bool read_all(void* to, size_t bytes) {
+  for (auto* at = static_cast<char*>(to); bytes > 0;) {
+    const ssize_t taken = read(0, at, bytes);
+    if (taken <= 0) return false;
+    at += taken;
+    bytes -= taken;
+  }
+  return true;
+}
 void answer(const char* kind, const std::vector<char>& bytes) {
-  std::cout << kind << ' ' << bytes.size() << '\n';
-  std::cout.write(bytes.data(), bytes.size()).flush();
+  std::string message = std::string(kind) + ' ' + std::to_string(bytes.size()) + '\n';
+  message.append(bytes.data(), bytes.size());
+  for (size_t done = 0; done < message.size();) {
+    const ssize_t written = write(1, message.data() + done, message.size() - done);
+    if (written <= 0) _exit(1); // the other process is gone
+    done += written;
+  }
 }
 
 // Python's class, as torch translates errors.
@@ -256,12 +347,11 @@ struct NoWarnings : c10::WarningHandler {
 int serve(Task task) {
   static NoWarnings no_warnings;
   c10::WarningUtils::set_warning_handler(&no_warnings);
-  std::string name;
-  size_t size;
-  while (std::cin >> name >> size) {
-    std::cin.get();
-    std::vector<char> pickled(size);
-    std::cin.read(pickled.data(), size);
+  uint32_t sizes[2];
+  while (read_all(sizes, sizeof sizes)) {
+    std::string name(sizes[0], 0);
+    std::vector<char> pickled(sizes[1]);
+    if (!read_all(name.data(), name.size()) || !read_all(pickled.data(), pickled.size())) break;
     try {
       if (name == "limits") {
         add_limits(pickled);

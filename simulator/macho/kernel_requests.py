@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..air.library import AirLibrary
@@ -22,6 +22,12 @@ class KernelRequests:
     def __init__(self, library: AirLibrary | None) -> None:
         self._library = library
 
+    @cached_property
+    def _bridge(self) -> Any:
+        from ..objc import bridge
+
+        return bridge
+
     def answer(self, kind: str, request: bytes) -> bytes:
         """The answer as bytes: whether the request failed, the size, and the content or the error message."""
         try:
@@ -32,6 +38,8 @@ class KernelRequests:
         return _TWO.pack(0, len(content)) + content
 
     def _answered(self, kind: str, request: bytes) -> bytes:
+        if kind == "launch":
+            return self._launched(request)
         from ..air.bound_kernels import BoundLibrary
         from ..metal.function_constants import Constant
         from ..objc import bridge
@@ -51,12 +59,16 @@ class KernelRequests:
             return _NUMBER.pack(bridge.specialize(number, constants))
         if kind == "kernel":
             return _described(*bridge.add_kernel(number, rest.decode()))
-        if kind == "launch":
-            launch = bridge.MetalLaunch.from_buffer_copy(rest)
-            rows = bridge.MetalBinding * launch.binding_count
-            bridge.launch(number, launch, list(rows.from_buffer_copy(rest, ctypes.sizeof(bridge.MetalLaunch))))
-            return b""
         raise ValueError(f"{kind!r} is not a request")
+
+    def _launched(self, request: bytes) -> bytes:
+        bridge = self._bridge
+        (number,), size = _NUMBER.unpack_from(request), _NUMBER.size
+        launch = bridge.MetalLaunch.from_buffer_copy(request, size)
+        rows = bridge.MetalBinding * launch.binding_count
+        bindings = rows.from_buffer_copy(request, size + ctypes.sizeof(bridge.MetalLaunch))
+        bridge.launch(number, launch, list(bindings))
+        return b""
 
 
 def _described(number: int, kernel: object) -> bytes:

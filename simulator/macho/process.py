@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import pickle
+import struct
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -51,16 +52,33 @@ class Computed:
     """The result of a call on mps.
 
     Attributes:
-        results: the returned values: tensors on the CPU over shared memory, valid until the next call.
-        written: likewise, the arguments that its schema declares as written, in order.
-        trace: its calls of Metal, without the bytes of buffers.
+        described: the returned values; tensors as `shared_memory.tensors` takes them, valid until the next call.
+        described_written: likewise, the arguments that its schema declares as written, in order.
+        recording: its calls of Metal, without the bytes of buffers.
         work: the other work of operators' kernels, by overload.
     """
 
-    results: list[Any]
-    written: list[Any]
-    trace: MetalTrace
+    described: list[Any]
+    described_written: list[Any]
+    recording: str
     work: dict[str, HostWork]
+
+    @property
+    def results(self) -> list[Any]:
+        """The returned values: tensors on the CPU over shared memory."""
+        converted: list[Any] = tensors(self.described)
+        return converted
+
+    @property
+    def written(self) -> list[Any]:
+        """Likewise, the arguments that its schema declares as written."""
+        converted: list[Any] = tensors(self.described_written)
+        return converted
+
+    @property
+    def trace(self) -> MetalTrace:
+        """The calls of Metal."""
+        return parse_trace(self.recording)
 
 
 class HostProcess:
@@ -101,7 +119,7 @@ class HostProcess:
         )
         if macos is not None:
             table = "".join("\t".join(map(str, row)) + "\n" for row in rows()).encode()
-            self._send("the limits of MPSGraph", f"limits {len(table)}\n".encode() + table)
+            self._send("the limits of MPSGraph", _request("limits", table))
 
     def __enter__(self) -> HostProcess:
         return self
@@ -162,11 +180,11 @@ class HostProcess:
         sent = arguments if state is None else (*arguments, state)
         try:
             placed = tuple(self._memory.place(value) for value in sent)
-            results, written, trace, work = pickle.loads(self._answer(overload, pickled(placed)))
+            results, written, recording, work = pickle.loads(self._answer(overload, pickled(placed)))
             self._memory.take_back()
         finally:
             self._memory.forget_arguments()
-        return Computed(tensors(results), tensors(written), parse_trace(trace), parse_host_work(work))
+        return Computed(results, written, recording, parse_host_work(work))
 
     def _loaded(self, overload: str, arguments: tuple[object, ...]) -> Any:
         import torch
@@ -176,7 +194,7 @@ class HostProcess:
         return torch.load(io.BytesIO(self._answer(overload, saved.getvalue())), weights_only=False)
 
     def _answer(self, overload: str, content: bytes) -> bytes:
-        self._send(overload, f"{overload} {len(content)}\n".encode() + content)
+        self._send(overload, _request(overload, content))
         while True:
             kind, _, size = _opened_pipe(self._process.stdout).readline().decode().strip().partition(" ")
             if not size:
@@ -195,6 +213,11 @@ class HostProcess:
             stdin.flush()
         except BrokenPipeError:
             raise MachOError(f"{overload}: {_exit_reason(self._process.wait())}") from None
+
+
+def _request(name: str, content: bytes) -> bytes:
+    """A request as the driver reads it: two sizes, the name and the content."""
+    return struct.pack("<2I", len(name.encode()), len(content)) + name.encode() + content
 
 
 def command(libraries: Sequence[Path]) -> list[str]:

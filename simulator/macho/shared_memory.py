@@ -136,7 +136,14 @@ def tensors(value: Any) -> Any:
         return value
     _, address, size, dtype, offset, shape, stride, *_ = value
     memory = torch._C._construct_storage_from_data_pointer(address, torch.device("cpu"), size)
-    return torch.empty(0, dtype=getattr(torch, DTYPES[dtype]), device="cpu").set_(memory, offset, shape, stride)
+    return torch.empty(0, dtype=torch_dtype(dtype), device="cpu").set_(memory, offset, shape, stride)
+
+
+def torch_dtype(number: int) -> Any:
+    """The dtype with torch's number for it."""
+    import torch
+
+    return getattr(torch, DTYPES[number])
 
 
 def pickled(value: Any) -> bytes:

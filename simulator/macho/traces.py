@@ -40,6 +40,11 @@ class MetalTrace:
     graphs: int = 0
 
 
+def launched_kernels(text: str) -> list[str]:
+    """The kernels of a recording, in order, without parsing the rest of it."""
+    return [line.split(" ", 2)[1] for line in text.splitlines() if line.startswith("launch ")]
+
+
 def parse_trace(text: str) -> MetalTrace:
     """The trace in a recording of `recorder.mm`."""
     trace = MetalTrace()

@@ -36,15 +36,17 @@ Tensor gathered_in_batches(const Tensor& x, const Tensor& indices, int64_t axis,
   if (batches == 0) {
     return gathered(x, indices, axis);
   }
-  const Tensor rows = x.flatten(0, batches - 1), places = indices.flatten(0, batches - 1);
-  Tensors found;
-  for (int64_t batch = 0; batch < rows.size(0); ++batch) {
-    found.push_back(gathered(rows[batch], places[batch], axis - batches));
-  }
-  const Tensor joined = at::stack(found);
-  Shape shape = x.sizes().slice(0, batches).vec();
-  append(shape, joined.sizes().slice(1));
-  return joined.reshape(shape);
+  // One gather from the rows of all batches: a call for each takes seconds where there are many.
+  const int64_t d = axis - batches + 1;
+  const auto [data, places] = with_padding_row(x.flatten(0, batches - 1), indices.flatten(0, batches - 1), d);
+  const Tensor rows = data.movedim(d, 1), first = at::arange(rows.size(0), places.options()).unsqueeze(1);
+  const int64_t batch = c10::multiply_integers(indices.sizes().slice(batches));
+  const Tensor numbers = (places.reshape({rows.size(0), batch}) + first * rows.size(1)).flatten();
+  const Tensor found = rows.flatten(0, 1).index_select(0, numbers).unflatten(0, {rows.size(0), batch}).movedim(1, d);
+  Shape shape = x.sizes().slice(0, axis).vec();
+  append(shape, indices.sizes().slice(batches));
+  append(shape, x.sizes().slice(axis + 1));
+  return found.reshape(shape);
 }
 
 Tensor scattered(

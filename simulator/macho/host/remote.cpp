@@ -72,9 +72,9 @@ std::string bytes_of(const T* values, size_t count = 1) {
 const char* ask(const char* kind, const std::string& request, std::string* answer = nullptr) {
   static thread_local std::string problem;
   const std::lock_guard<std::recursive_mutex> guard(mutex);
-  const std::string head = std::string(kind) + ' ' + std::to_string(request.size()) + '\n';
-  write_all(head.data(), head.size());
-  write_all(request.data(), request.size());
+  // In one write, which wakes the other process once.
+  const std::string message = std::string(kind) + ' ' + std::to_string(request.size()) + '\n' + request;
+  write_all(message.data(), message.size());
   uint64_t status[2]; // whether it failed, and the size of what follows
   read_all(status, sizeof status);
   std::string text(status[1], 0);

@@ -219,6 +219,16 @@ def test_gathers_of_rows(axis: int, batches: int) -> None:
     assert graph.run(node)[0].equal(batched(x, indices, batches))
 
 
+def test_gathers_in_batches_of_nothing_and_of_rows_that_do_not_exist() -> None:
+    graph = Graph()
+    selector = "gatherWithUpdatesTensor:indicesTensor:axis:batchDimensions:name:"
+    x, places = torch.randn(2, 3, 4), torch.tensor([[2, 3], [-1, 0]], dtype=torch.int32)
+    rows, none = (graph(selector, graph.feed(x), graph.feed(which), 1, 1, None) for which in (places, places[:, :0]))
+    gathered, nothing = graph.run(rows, none)
+    assert gathered.equal(torch.stack([torch.stack([x[0, 2], x[0, 2] * 0]), torch.stack([x[1, 0] * 0, x[1, 0]])]))
+    assert nothing.shape == (2, 0, 4)
+
+
 def test_gathers_along_an_axis() -> None:
     x, indices = torch.randn(3, 4), torch.randint(0, 3, (2, 4), dtype=torch.int32)
     graph = Graph()
