@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch._decomp import decomposition_table
 
-from .prediction import Prediction, Ulp
+from .prediction import KeptStrides, Prediction, Ulp
 
 # Values that one place may be given, of which any stays.
 MOST_VALUES = 40
@@ -162,7 +162,16 @@ def last_bag_to_the_end(
     return bags[0], None, None, None
 
 
+def strides_kept(ulp: Ulp, grad: Tensor, input: Tensor, padding: list[int], **out: Tensor) -> KeptStrides | None:
+    """The CPU makes a given grad_input contiguous in its memory."""
+    given = out.get("grad_input")
+    if given is None or given.shape != input.shape or given.is_contiguous():
+        return None
+    return KeptStrides(torch.ops.aten.reflection_pad3d_backward(grad, input, padding), given)
+
+
 CPU_RESULTS = (
+    Prediction("strides-kept", {"aten::reflection_pad3d_backward": strides_kept}),
     Prediction(
         "last-bag-to-the-end",
         {"aten::_embedding_bag": last_bag_to_the_end, "aten::_embedding_bag_forward_only": last_bag_to_the_end},

@@ -98,6 +98,24 @@ class ScaledMemory(ContiguousWrite):
 
 
 @dataclass(frozen=True)
+class KeptStrides:
+    """A result in the memory of a given output and with its strides, where the CPU changes them.
+
+    Attributes:
+        values: the result, of the shape of the output.
+        before: the output before the call, in a copy of its memory.
+    """
+
+    values: Tensor
+    before: Tensor
+
+    def write(self, output: Tensor) -> None:
+        """Replace the CPU's result in `output` by this one."""
+        storage_of(output).copy_(storage_of(self.before))
+        output.as_strided_(self.before.shape, self.before.stride(), self.before.storage_offset()).copy_(self.values)
+
+
+@dataclass(frozen=True)
 class ReplacedResult:
     """Replaces the CPU's result by one of a different shape or dtype. For integers only shape and dtype count."""
 
@@ -181,6 +199,9 @@ class Calls(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return self._made(func, args, kwargs)
         given = kwargs if "out" in signature(model).parameters else _without_outputs(func, kwargs)
         before_args, before_kwargs = map_leaves(_copied, (args, given))
+        # Of other outputs models need the values alone.
+        if isinstance(out := given.get("grad_input"), Tensor) and out.layout is torch.strided:
+            before_kwargs["grad_input"] = _with_its_memory(out)
         try:
             result = func(*args, **kwargs)
         except Exception:  # it refuses what a model gave it, such as an empty buffer
@@ -194,7 +215,7 @@ class Calls(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self.modelled |= modelled is not None
             others: dict[int, Tensor] = {}
             for tensor, values in zip(tensors, () if modelled is None else leaves(modelled), strict=False):
-                if isinstance(values, ContiguousWrite):
+                if isinstance(values, (ContiguousWrite, KeptStrides)):
                     values.write(tensor)
                 elif isinstance(values, ReplacedResult):
                     is_given = any(tensor is argument for argument in kwargs.values())
@@ -253,6 +274,10 @@ def _copied(leaf: Any) -> Any:
         return torch._neg_view(torch._neg_view(values).clone())
     if values.layout is not torch.strided or not (_is_part(values) or _are_strided_integers(values)):
         return values.clone()
+    return _with_its_memory(values)
+
+
+def _with_its_memory(values: Tensor) -> Tensor:
     return storage_of(values).clone().as_strided(values.shape, values.stride(), values.storage_offset())
 
 

@@ -313,6 +313,13 @@ SHOWN: dict[str, Shown] = {
         lambda x, out: (torch._C._nn.avg_pool2d(x, 2, out=out.view(2, 1, 2, 4)[..., ::2]), out)[1],
         (torch.arange(32.0).view(2, 1, 4, 4), torch.zeros(16)),
     ),
+    "strides-kept": Shown(
+        lambda grad, x, out: (
+            ATEN.reflection_pad3d_backward.grad_input(grad, x, [1] * 6, grad_input=out.view(1, 1, 3, 3, 6)[..., ::2]),
+            out,
+        )[1],
+        (torch.ones(1, 1, 5, 5, 5), torch.ones(1, 1, 3, 3, 3), torch.full((54,), 2.0)),
+    ),
     "lists-scaled-in-rows": Shown(
         lambda x: (ATEN._amp_foreach_non_finite_check_and_unscale_([x[:, :2]], torch.zeros(1), torch.ones(1) / 2), x)[
             1
