@@ -8,7 +8,7 @@ import torch
 
 from ..runtime.layout import launch_elements
 from ..runtime.operands import require_supported
-from ..runtime.outputs import check_outputs, contiguous_twin, finish, is_ready
+from ..runtime.outputs import check_outputs, contiguous_output, finish, is_ready
 from ..runtime.pooling import are_too_many, check_pooled_gradient, geometry3d, launch_windows, windows_of
 from ..runtime.rows import fill_on_cpu
 from ..runtime.shader import METAL_TYPES, Shader
@@ -29,7 +29,7 @@ def adaptive_max_pool3d_out(
     require_supported(self, "adaptive_max_pool3d")
     if not out.numel():
         return out, indices
-    values, positions = contiguous_twin(out), contiguous_twin(indices)
+    values, positions = contiguous_output(out), contiguous_output(indices)
     windows = planned(windows_of, (self,), tuple(output_size), "adaptive_max_pool3d")
     launch_windows(_shader, "adaptive_max_pool3d", [values, positions], self, windows)
     return finish(out, values), finish(indices, positions)
@@ -49,7 +49,7 @@ def adaptive_max_pool3d_backward_grad_input(
     check_pooled_gradient(grad_output, self, windows, indices, "adaptive_max_pool3d_backward")
     if not grad_input.numel():
         return grad_input
-    gradient = contiguous_twin(grad_input)
+    gradient = contiguous_output(grad_input)
     if are_too_many("adaptive_max_pool3d_backward", grad_output, self):
         fill_on_cpu([gradient], _aten.adaptive_max_pool3d_backward, grad_output, self, indices)
         return finish(grad_input, gradient)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 import torch
 
 from ..runtime.layout import reduced_orders
-from ..runtime.outputs import check_outputs, contiguous_twin, finish, is_ready
+from ..runtime.outputs import check_outputs, contiguous_output, finish, is_ready
 from ..runtime.rows import group_of_many_rows
 from ..runtime.shader import METAL_TYPES, Shader
 
@@ -34,7 +34,7 @@ def hash_tensor_out(
     if out.numel() == 0:
         return out
     orders = reduced_orders(self, reduced)
-    result = contiguous_twin(out)
+    result = contiguous_output(out)
     rows, columns = (order[0] for order in orders)
     groups = min(_MOST_GROUPS, -(-columns // _SHARE))
     if groups == 1:

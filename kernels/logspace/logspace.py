@@ -8,7 +8,7 @@ import struct
 import torch
 
 from ..runtime.operands import FLOATING
-from ..runtime.outputs import contiguous_twin, finish, resize_output
+from ..runtime.outputs import contiguous_output, finish, resize_output
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
@@ -35,7 +35,7 @@ def logspace_out(start: complex, end: complex, steps: int, base: float = 10.0, *
     if limits is None or steps == 1 or not all(abs(limit * power) <= _MOST_EXPONENT for limit in limits):
         values = torch.logspace(start, end, steps, base, dtype=out.dtype, device="cpu")
         return out.copy_(values.reshape(out.shape))
-    result = contiguous_twin(out)
+    result = contiguous_output(out)
     span = _rounded(limits[1] - limits[0], out.dtype)
     exponents = [number for x in (limits[0], limits[1], span / (steps - 1)) for number in _in_two(x * power)]
     _shader.kernel(f"logspace_{METAL_TYPES[out.dtype]}", out.device)(result, exponents, steps, threads=steps)

@@ -10,7 +10,7 @@ from ..runtime import rows
 from ..runtime.autocast import without_autocast
 from ..runtime.layout import launch_elements
 from ..runtime.operands import require_device, require_square, require_supported
-from ..runtime.outputs import contiguous_twin, finish, refuse_internal_overlap, require_dtype
+from ..runtime.outputs import contiguous_output, finish, refuse_internal_overlap, require_dtype
 from ..runtime.rows import launch_rows, short_launches
 from ..runtime.shader import METAL_TYPES, Shader
 from ..runtime.signatures import planned
@@ -113,7 +113,7 @@ def compute_linear_combination_out(
 ) -> torch.Tensor:
     """`_compute_linear_combination.out`: adds to `out`, (rows, ...), the combinations of `input`, (columns, ...)."""
     planned(_check_combination, (input, coefficients, out))
-    sums = contiguous_twin(out)
+    sums = contiguous_output(out)
     if sums is not out:
         sums.copy_(out)
     _combine(sums, input[: coefficients.shape[1]].contiguous(), coefficients.contiguous())

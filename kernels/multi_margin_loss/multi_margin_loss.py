@@ -9,7 +9,7 @@ import torch
 from ..runtime.loss import MEAN, NONE, SUM, check_loss_gradient, fake_gradient, reduce_losses, rows_and_classes
 from ..runtime.operands import require_device, require_scalar_type, require_supported
 from ..runtime.outputs import (
-    contiguous_twin,
+    contiguous_output,
     finish,
     functional_form,
     refuse_internal_overlap,
@@ -105,7 +105,7 @@ def multi_margin_loss_backward_grad_input(
         fill_on_cpu([grad_input], _aten.multi_margin_loss_backward, *arguments)
         return grad_input
     x, chosen, weights = _operands(self, target, weight)
-    gradient = contiguous_twin(grad_input)
+    gradient = contiguous_output(grad_input)
     kernel = _shader.kernel(f"multi_margin_loss_backward_{METAL_TYPES[x.dtype]}", x.device)
     factors = _factors(margin, power, rows, reduction)
     switches = [classes, int(weight is not None), int(reduction == NONE and grad_output.dim() > 0)]

@@ -8,7 +8,7 @@ from ..runtime import rows as limits
 from ..runtime.loss import MEAN, NONE, check_loss_gradient, fake_gradient, reduce_losses, rows_and_classes
 from ..runtime.operands import not_implemented, require_device, require_scalar_type, require_supported
 from ..runtime.outputs import (
-    contiguous_twin,
+    contiguous_output,
     finish,
     functional_form,
     refuse_internal_overlap,
@@ -45,7 +45,7 @@ def multilabel_margin_loss_forward_output(
         resize_output(output, loss.shape)
         return output.copy_(loss), is_target.copy_(found)
     losses = torch.empty(rows, dtype=torch.float32, device=self.device)
-    marks = contiguous_twin(is_target)
+    marks = contiguous_output(is_target)
     kernel = _shader.kernel(f"multilabel_margin_loss_{METAL_TYPES[self.dtype]}", self.device)
     operands = (losses, marks, self.contiguous(), target.contiguous(), classes)
     launch_rows(kernel, rows, group_of_many_rows(rows, classes), *operands, reports=True)
@@ -94,7 +94,7 @@ def multilabel_margin_loss_backward_grad_input(
         gradient, x, marks = (x.cpu().float() for x in (grad_output, self, is_target))
         return grad_input.copy_(_aten.multilabel_margin_loss_backward(gradient, x, target.cpu(), reduction, marks))
     x = self.contiguous()
-    gradient = contiguous_twin(grad_input)
+    gradient = contiguous_output(grad_input)
     kernel = _shader.kernel(f"multilabel_margin_loss_backward_{METAL_TYPES[x.dtype]}", x.device)
     operands = (gradient, x, target.contiguous(), is_target.contiguous(), grad_output.contiguous())
     numbers = (1.0 / rows if reduction == MEAN else 1.0, [classes, int(reduction == NONE and grad_output.dim() > 0)])

@@ -16,7 +16,7 @@ kernel void copy(
   }
 }
 
-// A thread an element of one of PARTS equal parts, and its twins in the others: their places take one computation, and
+// A thread an element of one of PARTS equal parts, and the same one of the others: their places take one computation, and
 // their loads do not wait for each other. layout: how far the parts lie apart in `out` and in `source`, then that of one.
 constexpr constant uint PARTS = 4;
 template <typename T, typename I>

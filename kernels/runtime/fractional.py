@@ -13,7 +13,7 @@ from ...metal_limits import SIMD_WIDTH
 from . import rows as limits
 from .determinism import alert_not_deterministic
 from .layout import LARGEST_32_BIT, launch_elements
-from .outputs import contiguous_twin, finish
+from .outputs import contiguous_output, finish
 from .pooling import check_fractional_samples, check_pooled_gradient
 from .rows import fill_on_cpu, is_too_long, short_launches
 from .shader import METAL_TYPES, Shader
@@ -119,7 +119,7 @@ def pool(
     check_fractional_samples(x, samples, pooled, name)
     if not outputs[0].numel():
         return outputs
-    values, positions = (contiguous_twin(output) for output in outputs)
+    values, positions = (contiguous_output(output) for output in outputs)
     volume, planes = math.prod(kernel_size), math.prod(x.shape[:-pooled])
     products = _PRODUCTS_OF_ELEMENT * volume * math.prod(output_size)
     steps = max(_STEPS_OF_ELEMENT * volume, limits.MOST_STEPS * products // limits.MOST_PRODUCTS)

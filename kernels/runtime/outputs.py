@@ -137,7 +137,7 @@ def copy_to_output(output: torch.Tensor, result: torch.Tensor) -> torch.Tensor:
     return output.copy_(result)
 
 
-def contiguous_twin(output: torch.Tensor, dtype: torch.dtype | None = None) -> torch.Tensor:
+def contiguous_output(output: torch.Tensor, dtype: torch.dtype | None = None) -> torch.Tensor:
     """The output itself if it is contiguous, else a contiguous tensor of its shape, which `finish` copies to it.
 
     `dtype`: the dtype of the result, if torch casts it to the output's.
@@ -158,9 +158,9 @@ def empty_results(overload: Any, args: Sequence[Any], device: torch.device, **kw
     return [torch.empty_strided(shape, strides, dtype=dtype, device=device) for shape, strides, dtype in plan]
 
 
-def finish(output: torch.Tensor, twin: torch.Tensor) -> torch.Tensor:
-    """Copy the values that a kernel wrote to the `contiguous_twin` to the output, and return the output."""
-    return output if twin is output else output.copy_(twin)
+def finish(output: torch.Tensor, contiguous: torch.Tensor) -> torch.Tensor:
+    """Copy the values that a kernel wrote to the `contiguous_output` to the output, and return the output."""
+    return output if contiguous is output else output.copy_(contiguous)
 
 
 def require_dtype(output: torch.Tensor, dtype: torch.dtype, operator: str) -> None:

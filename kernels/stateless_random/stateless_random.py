@@ -13,7 +13,7 @@ import torch
 
 from ..runtime.layout import launch_elements
 from ..runtime.operands import require_supported
-from ..runtime.outputs import contiguous_twin, finish, refuse_internal_overlap
+from ..runtime.outputs import contiguous_output, finish, refuse_internal_overlap
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
@@ -163,10 +163,10 @@ def _draw(out: torch.Tensor, key: torch.Tensor, name: str, limits: Sequence[floa
     elements = math.prod(out.shape[len(apart) :])
     each = _BLOCK_BYTES // max(4, out.element_size())
     sizes = [math.prod(apart), elements, -(-elements // each)]
-    twin = contiguous_twin(out)
+    values = contiguous_output(out)
     kernel = _shader.kernel(name, out.device)
-    launch_elements(kernel, sizes[0] * sizes[2], twin, keys.contiguous(), list(limits), sizes)
-    finish(out, twin)
+    launch_elements(kernel, sizes[0] * sizes[2], values, keys.contiguous(), list(limits), sizes)
+    finish(out, values)
 
 
 def _trailing_ones(shape: Sequence[int]) -> int:

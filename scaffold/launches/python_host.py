@@ -41,7 +41,7 @@ _DEFAULTS = {
 }
 _LONGEST_LINE = 120
 # Of the kernels' runtime: the functions that a host may need.
-_OUTPUT_FUNCTIONS = ("check_outputs", "contiguous_twin", "empty_results", "finish", "resize_output")
+_OUTPUT_FUNCTIONS = ("check_outputs", "contiguous_output", "empty_results", "finish", "resize_output")
 _OPERAND_FUNCTIONS = ("number_of",)
 _ROW_FUNCTIONS = ("from_rows", "matrix_count", "reduced_shape", "rows_of", "sizes_of")
 
@@ -249,7 +249,7 @@ class PythonHost(Host):
                 lines.append(f"{name}_dense = {name}.contiguous()")
             elif name not in results:
                 cast = f", {launch.source.name}.dtype" if buffer.metal == "T" and launch.source else ""
-                lines.append(f"{name}_dense = contiguous_twin({name}{cast})")
+                lines.append(f"{name}_dense = contiguous_output({name}{cast})")
         return lines
 
     def _allocations(self) -> list[str]:

@@ -194,15 +194,15 @@ def test_counts_only_calls_of_our_kernel() -> None:
     assert calls.total() == 3
 
 
-def not_written(output: torch.Tensor, twin: torch.Tensor) -> torch.Tensor:
+def not_written(output: torch.Tensor, contiguous: torch.Tensor) -> torch.Tensor:
     """The output as it was."""
     return output
 
 
-def written_beside(output: torch.Tensor, twin: torch.Tensor) -> torch.Tensor:
+def written_beside(output: torch.Tensor, contiguous: torch.Tensor) -> torch.Tensor:
     """Right values, and others in all of the memory around them."""
     whole = torch.empty(0, dtype=output.dtype, device=output.device).set_(output.untyped_storage())
-    values = twin.clone()
+    values = contiguous.clone()
     whole.fill_(7)
     return output.copy_(values)
 

@@ -325,7 +325,7 @@ def test_python_resizes_outputs_where_no_meta_kernel_does() -> None:
     seen = replace(LOSS.observation, has_meta=False) if LOSS.observation else None
     host = PythonHost(replace(LOSS, observation=seen))
     assert host.prepared[0] == "resize_output(out, target.shape if reduction == 0 else ())"
-    assert host.runtime["outputs"] == ["contiguous_twin", "finish", "resize_output"]
+    assert host.runtime["outputs"] == ["contiguous_output", "finish", "resize_output"]
 
 
 def test_an_output_with_another_dtype_is_checked() -> None:
