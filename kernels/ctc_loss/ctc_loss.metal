@@ -1,3 +1,4 @@
+#include "shared/division.metal"
 #include "shared/report.metal"
 #include "shared/strided.metal"
 
@@ -152,20 +153,46 @@ kernel void ctc_alpha(
   }
 }
 
+// The gradient by one log probability, from the logarithm of the sum over all states of its label.
+inline float ctc_slope(float log_prob, float collected, float loss, float output_gradient) {
+  return (precise::exp(log_prob) - precise::exp(collected + loss - log_prob)) * output_gradient;
+}
+
+inline bool has_no_gradient(long t, float loss, thread const item& one, thread const problem& p) {
+  return t >= one.steps || (p.forgives && loss == INFINITY);
+}
+
 // The same from the last step to the first; `beta` keeps what it was for other steps and states, which nothing reads.
+// The groups behind those of the items write the gradient of every label as if it were not in the target, a thread an
+// element: they need nothing from the items, whose steps wait for each other. `gradient` is contiguous.
 kernel void ctc_beta(
-    device float* beta [[buffer(0)]],
-    device const float* log_probs [[buffer(1)]],
-    device const long* targets [[buffer(2)]],
-    constant long* lengths [[buffer(3)]],
-    constant long* geometry [[buffer(4)]],
+    device float* gradient [[buffer(0)]],
+    device const float* output_gradient [[buffer(1)]],
+    device const float* loss [[buffer(2)]],
+    device float* beta [[buffer(3)]],
+    device const float* log_probs [[buffer(4)]],
+    device const long* targets [[buffer(5)]],
+    constant long* lengths [[buffer(6)]],
+    constant long* geometry [[buffer(7)]],
     uint2 group [[threadgroup_position_in_grid]],
     uint2 in_group [[thread_position_in_threadgroup]],
     uint2 group_size [[threads_per_threadgroup]]) {
   const problem p(geometry);
+  threadgroup float rows[2 * MOST_STATES];
+  if (long(group.y) >= p.items) {
+    const long element = (long(group.y) - p.items) * long(group_size.x) + long(in_group.x);
+    const long label_row = quotient(element, p.labels), t = quotient(label_row, p.items);
+    if (t < p.steps) {
+      const long n = label_row - t * p.items, c = element - label_row * p.labels;
+      const item one(n, targets, lengths, p);
+      const float log_prob = log_probs[t * p.step_stride + n * p.item_stride + c * p.label_stride];
+      gradient[element] =
+          has_no_gradient(t, loss[n], one, p) ? 0.0f : ctc_slope(log_prob, -INFINITY, loss[n], output_gradient[n]);
+    }
+    return;
+  }
   const long n = long(group.y);
   const item one(n, targets, lengths, p);
-  threadgroup float rows[2 * MOST_STATES];
   if (one.states <= group_size.x) {
     const uint s = in_group.x;
     const bool is_state = s < one.states;
@@ -210,45 +237,18 @@ kernel void ctc_beta(
   }
 }
 
-// The gradient by one log probability, from the logarithm of the sum over all states of its label.
-inline float ctc_slope(float log_prob, float collected, float loss, float output_gradient) {
-  return (precise::exp(log_prob) - precise::exp(collected + loss - log_prob)) * output_gradient;
-}
-
-inline bool has_no_gradient(long t, float loss, thread const item& one, thread const problem& p) {
-  return t >= one.steps || (p.forgives && loss == INFINITY);
-}
-
-// A thread a label of each item and step, as if it were not in the target. `gradient` is contiguous.
-kernel void ctc_gradient(
-    device float* gradient [[buffer(0)]],
-    device const float* output_gradient [[buffer(1)]],
-    device const float* loss [[buffer(2)]],
-    device const float* log_probs [[buffer(3)]],
-    device const long* targets [[buffer(4)]],
-    constant long* lengths [[buffer(5)]],
-    constant long* geometry [[buffer(6)]],
-    uint3 at [[thread_position_in_grid]]) {
-  const problem p(geometry);
-  const long c = at.x, n = at.y, t = at.z;
-  const item one(n, targets, lengths, p);
-  const float log_prob = log_probs[t * p.step_stride + n * p.item_stride + c * p.label_stride];
-  gradient[(t * p.items + n) * p.labels + c] =
-      has_no_gradient(t, loss[n], one, p) ? 0.0f : ctc_slope(log_prob, -INFINITY, loss[n], output_gradient[n]);
-}
-
 // A thread a label of the target, or the blank, of each item and step: where a label comes more than once, the first
 // one sums for all of them.
 kernel void ctc_collect(
     device float* gradient [[buffer(0)]],
     device const float* output_gradient [[buffer(1)]],
     device const float* loss [[buffer(2)]],
-    device const float* log_probs [[buffer(3)]],
-    device const long* targets [[buffer(4)]],
-    constant long* lengths [[buffer(5)]],
-    constant long* geometry [[buffer(6)]],
-    device const float* alpha [[buffer(7)]],
-    device const float* beta [[buffer(8)]],
+    device const float* beta [[buffer(3)]],
+    device const float* log_probs [[buffer(4)]],
+    device const long* targets [[buffer(5)]],
+    constant long* lengths [[buffer(6)]],
+    constant long* geometry [[buffer(7)]],
+    device const float* alpha [[buffer(8)]],
     uint3 at [[thread_position_in_grid]]) {
   const problem p(geometry);
   const long n = at.y, t = at.z;

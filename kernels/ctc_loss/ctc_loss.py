@@ -28,6 +28,7 @@ class _Plan(NamedTuple):
     sizes: tuple[int, int, int, int]  # steps, items, labels, and states of the longest target
     serial: int  # steps of one thread, one after the other
     group: int  # the threads that share these states
+    grids: tuple[tuple[int, int], tuple[int, int], tuple[int, int, int]]  # of the backward: threads, a group, threads
     lengths: tuple[int, int]  # the elements of `targets` along the first dimension, and from one to the next
     starts: list[int] | None  # of targets, if all are padded to one length; None if one follows the other
     geometry: list[int]  # `struct problem` of the Metal source
@@ -83,7 +84,8 @@ def ctc_loss_backward(
     zero_infinity: bool = False,
 ) -> torch.Tensor:
     """`_ctc_loss_backward`: the gradient of the log probabilities, zero after the last step of each item."""
-    targets = targets.long() if targets.dtype == torch.int32 else targets
+    if targets.dtype == torch.int32:
+        targets = targets.long()
     numbers = max(target_lengths) if target_lengths else 0, blank, zero_infinity
     # Without strides where a contiguous copy is read.
     signature = (
@@ -97,8 +99,7 @@ def ctc_loss_backward(
         given = (log_probs, targets, grad, neg_log_likelihood, log_alpha)
         plan = keep(signature, _plan_of_backward(*given, *numbers))
     operands = _operands(plan, log_probs, targets, input_lengths, target_lengths)
-    steps, items, labels, states = plan.sizes
-    if plan.serial > rows.MOST_STEPS and is_too_long("ctc_loss", plan.serial, "{} steps", steps):
+    if plan.serial > rows.MOST_STEPS and is_too_long("ctc_loss", plan.serial, "{} steps", plan.sizes[0]):
         on_cpu = [x.cpu() for x in (grad, log_probs, targets, neg_log_likelihood, log_alpha)]
         lengths = list(input_lengths), list(target_lengths)
         result: torch.Tensor = torch.ops.aten._ctc_loss_backward(
@@ -107,13 +108,11 @@ def ctc_loss_backward(
         return result.to(log_probs.device)
     device = log_probs.device
     log_alpha = log_alpha.contiguous()
-    beta, group = torch.empty_like(log_alpha), plan.group
-    _shader.kernel("ctc_beta", device)(beta, *operands, threads=(group, items), group_size=(group, 1))
     gradient = torch.empty_like(log_probs, memory_format=torch.contiguous_format)
-    shared = (gradient, grad.contiguous(), neg_log_likelihood.contiguous(), *operands)
-    _shader.kernel("ctc_gradient", device)(*shared, threads=(labels, items, steps))
-    kinds = (states + 1) // 2  # the blank and the labels of the longest target
-    _shader.kernel("ctc_collect", device)(*shared, log_alpha, beta, threads=(kinds, items, steps))
+    shared = (gradient, grad.contiguous(), neg_log_likelihood.contiguous(), torch.empty_like(log_alpha), *operands)
+    of_items, group_size, of_kinds = plan.grids
+    _shader.kernel("ctc_beta", device)(*shared, threads=of_items, group_size=group_size)
+    _shader.kernel("ctc_collect", device)(*shared, log_alpha, threads=of_kinds)
     return gradient
 
 
@@ -151,8 +150,9 @@ def ctc_loss_backward_tensor(
     zero_infinity: bool = False,
 ) -> torch.Tensor:
     """`_ctc_loss_backward.Tensor`."""
-    lengths = input_lengths.tolist(), target_lengths.tolist()
-    return ctc_loss_backward(grad, log_probs, targets, *lengths, neg_log_likelihood, log_alpha, blank, zero_infinity)
+    steps, sizes = input_lengths.tolist(), target_lengths.tolist()
+    given = (grad, log_probs, targets, steps, sizes, neg_log_likelihood, log_alpha, blank, zero_infinity)
+    return ctc_loss_backward(*given)
 
 
 def _plan(log_probs: torch.Tensor, targets: torch.Tensor, longest: int, blank: int, zero_infinity: bool) -> _Plan:
@@ -192,7 +192,9 @@ def _plan(log_probs: torch.Tensor, targets: torch.Tensor, longest: int, blank: i
     geometry = [steps, labels, states, *log_probs.stride(), blank, strides[-1], items, int(zero_infinity)]
     group = row_group(states)
     serial, lengths = steps * -(-states // group), (targets.shape[0], strides[0])
-    return _Plan((steps, items, labels, states), serial, group, lengths, starts, geometry)
+    # A group an item, and those for all elements of the gradient; the blank and the labels of the longest target.
+    grids = (group, items - -log_probs.numel() // group), (group, 1), ((states + 1) // 2, items, steps)
+    return _Plan((steps, items, labels, states), serial, group, grids, lengths, starts, geometry)
 
 
 def _operands(
