@@ -144,15 +144,11 @@ def launch_elements(
     The kernel finds its element with `element_of` of shared/strided.metal; the last row may be longer than needed.
     `reports`: the kernel's last buffer is the error buffer.
     """
-    if elements <= _ROW and not reports:
-        kernel(*arguments, threads=elements, arg_casts=arg_casts)
-        return
-    errors = {"error_buf_idx": len(arguments)} if reports and shader.REPORTS_ERRORS else {}
-    if elements <= _ROW:
-        kernel(*arguments, threads=elements, arg_casts=arg_casts, **errors)
+    threads, size = (elements, None) if elements <= _ROW else ((_ROW, -(-elements // _ROW)), (256, 1))
+    if reports and shader.REPORTS_ERRORS:
+        kernel(*arguments, threads=threads, group_size=size, arg_casts=arg_casts, error_buf_idx=len(arguments))
     else:
-        rows = -(-elements // _ROW)
-        kernel(*arguments, threads=(_ROW, rows), group_size=(256, 1), arg_casts=arg_casts, **errors)
+        kernel(*arguments, threads=threads, group_size=size, arg_casts=arg_casts)
 
 
 def layout_of(operands: Sequence[torch.Tensor]) -> Layout:

@@ -191,8 +191,10 @@ def refuse_overlap(written: torch.Tensor, *sources: torch.Tensor) -> None:
 
     As in torch, tensors with gaps are not checked (`at::get_overlap_status`).
     """
-    if shares_storage(written, sources) and any(_share_memory(written, source) for source in sources):
-        raise RuntimeError(_OVERLAP)
+    storage = written.untyped_storage().data_ptr()
+    for source in sources:
+        if source.untyped_storage().data_ptr() == storage and _share_memory(written, source):
+            raise RuntimeError(_OVERLAP)
 
 
 def refuse_partial_overlap(written: torch.Tensor, source: torch.Tensor) -> None:

@@ -50,12 +50,11 @@ def launch_rows(
     `int32`: the kernel reads integers that are passed by value as 32 bits.
     `reports`: the kernel's last buffer is the error buffer.
     """
-    if not (int32 or reports):
-        kernel(*arguments, threads=(group, rows), group_size=(group, 1))
-        return
-    casts = int32_casts(arguments) if int32 else None
-    errors = {"error_buf_idx": len(arguments)} if reports and shader.REPORTS_ERRORS else {}
-    kernel(*arguments, threads=(group, rows), group_size=(group, 1), arg_casts=casts, **errors)
+    threads, size, casts = (group, rows), (group, 1), int32_casts(arguments) if int32 else None
+    if reports and shader.REPORTS_ERRORS:
+        kernel(*arguments, threads=threads, group_size=size, arg_casts=casts, error_buf_idx=len(arguments))
+    else:
+        kernel(*arguments, threads=threads, group_size=size, arg_casts=casts)
 
 
 def short_launches(rows: int, products_of_row: int, tile: int = 1, most: int | None = None) -> Iterable[slice]:
