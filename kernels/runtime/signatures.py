@@ -9,7 +9,7 @@ import torch
 
 _MOST_PLANS = 4096
 _Plan = TypeVar("_Plan")
-# Where `planned` takes too long for many tensors, a function builds a signature itself, with something of its own in it.
+# Where `planned` takes too long for many tensors, a function builds a signature itself, with its plan function in it.
 plans: dict[Any, Any] = {}
 
 
