@@ -101,7 +101,8 @@ using namespace mpsgraph;
   }
   Shape largest = steps;
   std::sort(largest.rbegin(), largest.rend());
-  is_beyond("arrayViewWithShape:strides:", "product of two strides", largest.size() > 1 ? largest[0] * largest[1] : 0);
+  const bool counts = largest.size() > 1 && tensor_.dim() > 1;
+  is_beyond("arrayViewWithShape:strides:", "product of two strides", counts ? largest[0] * largest[1] : 0);
   int64_t elements = sizes.empty() || c10::multiply_integers(sizes) > 0 ? 1 : 0;
   for (size_t d = 0; elements > 0 && d < sizes.size(); ++d) {
     elements += (sizes[d] - 1) * steps.at(d);

@@ -146,12 +146,12 @@ void require_fit(MPSGraphTensor* placeholder, const Tensor& fed) {
   }
 }
 
-// A result as its place takes it. Host code relies on three conversions that no page of Apple's describes: Int32 into an
-// Int64 place (indices), fewer elements into a larger place (fill), and another shape of as many elements.
+// A result as its place takes it. Host code relies on three conversions that no page of Apple's describes: Int32 into a
+// place of other whole numbers (indices into Int64, a median into Int16 and less), fewer elements into a larger place (fill), and another shape of as many elements.
 Tensor placed(MPSGraphTensor* target, Tensor result, const Tensor& place) {
   const std::string& operation = target->node_->operation;
   if (result.scalar_type() != place.scalar_type()) {
-    if (result.scalar_type() != at::kInt || place.scalar_type() != at::kLong) {
+    if (result.scalar_type() != at::kInt || !c10::isIntegralType(place.scalar_type(), false)) {
       refuse(
           "the result of " + operation + " has type " + c10::toString(result.scalar_type()) + ", and its place " +
           c10::toString(place.scalar_type()));

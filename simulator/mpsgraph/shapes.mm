@@ -106,6 +106,9 @@ Tensor with_blocks_back(const Tensor& x, const Shape& axes) {
 @implementation MPSGraph (MPSGraphTensorShapeOps)
 - (MPSGraphTensor*)castTensor:(MPSGraphTensor*)tensor toType:(MPSDataType)type name:(NSString*)name {
   const auto to = scalar_type(type);
+  if (tensor->type_ == to) {
+    return tensor; // so that a graph with such a cast equals one without
+  }
   return unary(self, "cast", tensor, [to](const Tensor& x) {
     return x.is_complex() && !c10::isComplexType(to) ? at::real(x).to(to) : x.to(to);
   });

@@ -4,6 +4,7 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <atomic>
+#include <limits>
 
 #include "graph.h"
 
@@ -23,7 +24,7 @@ struct Distribution {
   MPSGraphRandomDistribution kind;
   c10::ScalarType type;
   double low, high, mean, deviation;
-  int64_t lowest, end;
+  int64_t lowest, highest;
 };
 
 Distribution distribution_of(MPSGraphRandomOpDescriptor* d) {
@@ -33,7 +34,9 @@ Distribution distribution_of(MPSGraphRandomOpDescriptor* d) {
 
 Tensor drawn(const Distribution& from, const Shape& shape, const at::Generator& generator) {
   if (c10::isIntegralType(from.type, true)) {
-    return at::randint(from.lowest, std::max(from.end, from.lowest + 1), shape, generator, at::kLong).to(from.type);
+    // Host code gives the last number, not the one behind it.
+    const int64_t end = from.highest + (from.highest < std::numeric_limits<int64_t>::max());
+    return at::randint(from.lowest, end, shape, generator, at::kLong).to(from.type);
   }
   if (from.kind == MPSGraphRandomDistributionUniform) {
     return (at::rand(shape, generator, at::kFloat) * (from.high - from.low) + from.low).to(from.type);

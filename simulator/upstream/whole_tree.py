@@ -1,7 +1,7 @@
 """Builds the whole mps host code of a PyTorch tree into one library, which registers its kernels when it is loaded.
 
-The library has the tree's own stream, device, views, copies and generator. simulator/mpsgraph replaces MPSGraph, and
-`host/` the rest of the backend. The cache key of an object file is the content of all its sources and headers.
+The library has the tree's own stream, device, views and copies. simulator/mpsgraph replaces MPSGraph; `host/` and files
+of `torch_host/` are the rest of the backend. The cache key of an object file is the content of its sources and headers.
 """
 
 from __future__ import annotations
@@ -40,10 +40,8 @@ from .schema_check import changed_schemas
 from .text_changes import changed_text
 
 _HOST = Path(__file__).parent / "host"
-_TORCH_PROFILER = Path(__file__).parents[1] / "objc" / "torch_host" / "profiler.mm"
+_TORCH_HOST = Path(__file__).parents[1] / "objc" / "torch_host"
 _BACKEND = ATEN / "ATen/mps"
-# Compiled with the files of SHARED, which all trees have; older trees lack it.
-_OPTIONAL_SHARED = (_BACKEND / "MPSGeneratorImpl.mm",)
 # NDEBUG as in torch's own build: without it some classes have more fields.
 _DEFINITIONS = ("USE_MPS", "AT_PER_OPERATOR_HEADERS", "NDEBUG")
 # Without it host code loads compiled kernels.
@@ -52,6 +50,8 @@ _FROM_SOURCE = "PYTORCH_JIT_COMPILE_SHADERS"
 _METHODS_ALONE = "#define TORCH_ASSERT_ONLY_METHOD_OPERATORS\n"
 _ALL_OPERATORS = "#include <ATen/ATen.h>"
 _PROFILER = "ATen/mps/MPSProfiler.h"
+# A tree's may have other fields than the device's generator.
+_GENERATOR = "MPSGeneratorImpl.h"
 # Trees before 2.0.1 have an allocator without it.
 _INTERFACE, _ALLOCATOR = "ATen/mps/MPSAllocatorInterface.h", "ATen/mps/MPSAllocator.h"
 # Precompiled once for all files of a tree.
@@ -160,6 +160,8 @@ def _objects(root: Path, yaml: MpsYaml, include: Path, definitions: tuple[str, .
     texts = yaml.headers(include)
     for folder in (OPERATIONS, KERNELS, OPERATIONS.parent, _BACKEND):
         for path in sorted((root / folder).glob("*.h")):
+            if path.name == _GENERATOR:
+                continue
             text = changed_text(_text(path))
             once = "" if "#pragma once" in text else "#pragma once\n"  # older trees have headers without it
             texts[str(path.relative_to(root / ATEN))] = once + text
@@ -200,9 +202,8 @@ def _methods_alone(root: Path) -> str:
 
 def _compiled_shared(root: Path, objects: _Objects, threads: ThreadPoolExecutor) -> list[Path]:
     """The object files of the backend itself: the tree's, and our own. Raises UpstreamError if one does not compile."""
-    places = [*(root / place for place in SHARED), *(p for place in _OPTIONAL_SHARED if (p := root / place).is_file())]
-    sources = [_source(OperationFile(root, path)) for path in places]
-    ours = [*sorted(_HOST.glob("*.mm")), _TORCH_PROFILER]
+    sources = [_source(OperationFile(root, root / place)) for place in SHARED]
+    ours = [*sorted(_HOST.glob("*.mm")), _TORCH_HOST / "generator.mm", _TORCH_HOST / "profiler.mm"]
     sources += [_Source(path.stem, path, _methods_alone(root) + _text(path)) for path in ours]
     made: list[Path] = []
     for source, result in zip(sources, threads.map(objects.compile, sources), strict=True):
@@ -213,10 +214,19 @@ def _compiled_shared(root: Path, objects: _Objects, threads: ThreadPoolExecutor)
 
 
 # ------------------------------------------------------------------------------------------ registrations and linking
-# The copy_ of torch for Linux does not call mps_copy_.
+# The copy_ of torch for Linux does not call mps_copy_. That of torch for macOS checks its arguments before the call, as
+# here, and copies nothing where there are no elements.
 _COPY = """
+#include <ATen/TensorIterator.h>
 namespace at::native::mps { at::Tensor& mps_copy_(at::Tensor& dst, const at::Tensor& src, bool non_blocking); }
-TORCH_LIBRARY_IMPL(aten, MPS, m) { m.impl("copy_", TORCH_FN(at::native::mps::mps_copy_)); }
+static at::Tensor& copied(at::Tensor& to, const at::Tensor& from, bool non_blocking) {
+  if (to.is_same(from)) return to;
+  TORCH_CHECK_NOT_IMPLEMENTED(!from.is_meta(), "Cannot copy out of meta tensor; no data!");
+  const auto both = at::TensorIteratorConfig().add_output(to).add_const_input(from).resize_outputs(false)
+      .check_all_same_dtype(false).check_all_same_device(false).build();
+  return both.numel() == 0 ? to : at::native::mps::mps_copy_(to, from, non_blocking);
+}
+TORCH_LIBRARY_IMPL(aten, MPS, m) { m.impl("copy_", TORCH_FN(copied)); }
 """
 
 

@@ -14,7 +14,7 @@ from queue import Queue
 
 import pytest
 
-from mpsmith.audit.running.host_code import prepare_host_code
+from mpsmith.audit.running.host_code import build_host_code, prepare_host_code
 from mpsmith.cli import app
 from mpsmith.scaffold.building.setup_script import requests_of
 from mpsmith.scaffold.checkout.results import TryPlan, TryResult, TryRow, passed
@@ -442,3 +442,30 @@ def test_host_code_of_a_wheel_computes(tmp_path: Path) -> None:
     folder = checkout(tmp_path, test_dot_py=tests)
     assert [row.result for row in try_checkout(folder, 120, host_code=built)] == [TryResult.RIGHT]
     assert [row.result for row in try_checkout(folder, 120)] == [TryResult.WRONG]
+
+
+OF_SOURCE = """\
+import torch
+def test_mps_copies_nothing_into_no_elements():
+    x = torch.zeros(4, 0, 5, device="mps")
+    assert x.copy_(torch.ones(4, 1, 5, device="mps")).shape == (4, 0, 5)
+def test_mps_generators():
+    own = torch.Generator("mps")
+    for generator in (own, torch.mps._get_default_mps_generator()):
+        generator.manual_seed(9)
+        first = torch.randn(5, device="mps", generator=generator)
+        state = generator.get_state()
+        second = torch.randn(5, device="mps", generator=generator)
+        assert generator.get_offset() == 2 and not second.equal(first)
+        generator.set_state(state)
+        assert torch.randn(5, device="mps", generator=generator).equal(second)
+    torch.manual_seed(9)
+    assert torch.randn(5, device="mps").equal(first)
+"""
+
+
+@pytest.mark.network
+def test_host_code_of_a_releases_source_computes(tmp_path: Path) -> None:
+    built, _ = build_host_code("2.6.0", print)
+    rows = list(try_checkout(checkout(tmp_path, test_dot_py=OF_SOURCE), 120, host_code=built))
+    assert [(row.result, row.reason) for row in rows] == [(TryResult.RIGHT, "")] * 2

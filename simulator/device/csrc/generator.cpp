@@ -5,6 +5,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/PhiloxRNGEngine.h>
+#include <ATen/mps/MPSGeneratorImpl.h>
 
 #include <algorithm>
 #include <array>
@@ -15,7 +16,7 @@ namespace {
 
 // A Mac's generator counts draws: an operator increments the offset, and the state holds the engine's output, the seed
 // and the offset. The numbers come from a CPU generator seeded by seed and offset, so that a restored state gives the
-// same numbers.
+// same numbers. Host code takes it for an at::MPSGeneratorImpl and calls what is not virtual there: the fields are the same.
 class DeviceGenerator final : public c10::GeneratorImpl {
  public:
   explicit DeviceGenerator(uint64_t seed)
@@ -26,27 +27,27 @@ class DeviceGenerator final : public c10::GeneratorImpl {
   // Holds the lock of this generator.
   at::Generator next_draw() {
     const std::lock_guard<std::mutex> lock(mutex_);
-    const uint64_t host_seed = seed_of_draw(seed_, engine_.get_offset());
+    const uint64_t host_seed = seed_of_draw(data_.seed, engine_.get_offset());
     for (size_t i = 0; i < kCounters; i++) {
-      words_[kFirstCounter + i] = engine_();
+      data_.state[kFirstCounter + i] = engine_();
     }
     return at::detail::createCPUGenerator(host_seed);
   }
 
   void set_current_seed(uint64_t seed) override {
-    seed_ = seed;
-    words_.fill(1);
-    words_[kFirstKey] = static_cast<uint32_t>(seed);
-    words_[kFirstKey + 1] = static_cast<uint32_t>(seed >> 32);
+    data_.seed = seed;
+    data_.state.fill(1);
+    data_.state[kFirstKey] = static_cast<uint32_t>(seed);
+    data_.state[kFirstKey + 1] = static_cast<uint32_t>(seed >> 32);
     engine_.reset_state(seed);
   }
 
   uint64_t seed() override {
     set_current_seed(c10::detail::getNonDeterministicRandom());
-    return seed_;
+    return data_.seed;
   }
 
-  uint64_t current_seed() const override { return seed_; }
+  uint64_t current_seed() const override { return data_.seed; }
   void set_offset(uint64_t offset) override { engine_.set_offset(offset); }
   uint64_t get_offset() const override { return engine_.get_offset(); }
 
@@ -54,9 +55,9 @@ class DeviceGenerator final : public c10::GeneratorImpl {
     const at::TensorBase state = at::detail::empty_cpu({kStateBytes}, at::kByte);
     auto* bytes = state.mutable_data_ptr<uint8_t>();
     const uint64_t offset = get_offset();
-    std::memcpy(bytes, words_.data(), kWordBytes);
-    std::memcpy(bytes + kWordBytes, &seed_, sizeof(seed_));
-    std::memcpy(bytes + kWordBytes + sizeof(seed_), &offset, sizeof(offset));
+    std::memcpy(bytes, data_.state.data(), kWordBytes);
+    std::memcpy(bytes + kWordBytes, &data_.seed, sizeof(data_.seed));
+    std::memcpy(bytes + kWordBytes + sizeof(data_.seed), &offset, sizeof(offset));
     return state.getIntrusivePtr();
   }
 
@@ -70,11 +71,11 @@ class DeviceGenerator final : public c10::GeneratorImpl {
     std::memcpy(&offset, bytes + kWordBytes + sizeof(seed), sizeof(offset));
     set_current_seed(seed);
     set_offset(offset);
-    std::memcpy(words_.data(), bytes, kWordBytes);
+    std::memcpy(data_.state.data(), bytes, kWordBytes);
   }
 
  private:
-  static constexpr size_t kWords = 7; // one unused, the counters, the two halves of the key
+  static constexpr size_t kWords = at::mps::detail::PHILOX_STATE_N; // one unused, the counters, two halves of the key
   static constexpr size_t kFirstCounter = 1;
   static constexpr size_t kCounters = 4;
   static constexpr size_t kFirstKey = 5;
@@ -94,14 +95,13 @@ class DeviceGenerator final : public c10::GeneratorImpl {
   }
 
   GeneratorImpl* clone_impl() const override {
-    auto* copy = new DeviceGenerator(seed_);
-    copy->words_ = words_;
+    auto* copy = new DeviceGenerator(data_.seed);
+    copy->data_.state = data_.state;
     copy->engine_ = engine_;
     return copy;
   }
 
-  uint64_t seed_ = 0;
-  std::array<uint32_t, kWords> words_{};
+  at::mps::detail::rng_data_pod data_;
   at::Philox4_32 engine_;
 };
 

@@ -124,14 +124,6 @@ IMPSAllocator* getIMPSAllocator() {
   static auto* allocator = new PublicAllocator;
   return allocator;
 }
-namespace detail {
-const Generator& getDefaultMPSGenerator() { return hooks().getDefaultGenerator(); }
-Generator createMPSGenerator(uint64_t seed) {
-  Generator made = hooks().getNewGenerator(-1);
-  made.set_current_seed(seed);
-  return made;
-}
-} // namespace detail
 bool isMPSPinnedPtr(const void* data) { return hooks().isPinnedPtr(data); }
 
 } // namespace at::mps

@@ -20,7 +20,9 @@ _FEWEST_ROWS_OF_MATRICES = 12
 
 def _weight_int8pack_mm(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
     if call["self"].shape[0] >= _FEWEST_ROWS_OF_MATRICES:
-        raise Declined("twelve rows and more, whose kernel came out wrong here for a reason that is not known")
+        raise Declined(
+            "twelve rows and more, whose kernel lacks two barriers: its result depends on the order of the threads"
+        )
     left, weight, scales = call["self"].contiguous(), call["mat2"].contiguous(), call["scales"].contiguous()
     rows, inner = left.shape
     columns = weight.shape[0]

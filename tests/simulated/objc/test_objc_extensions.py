@@ -78,6 +78,11 @@ def test_an_event_notifies_a_block(extension: ModuleType) -> None:
 
 def test_the_generators_keys_and_limits_of_torchs_host(extension: ModuleType) -> None:
     assert extension.seeds() == [7, torch.mps._get_default_mps_generator().initial_seed()]
+    generator = torch.Generator("mps").manual_seed(5)
+    words = extension.next_state(generator)  # as host code draws
+    assert words[5:] == [5, 0]
+    assert generator.get_state()[:28].view(torch.uint32).tolist() == words
+    assert generator.get_offset() == 1
     assert len({extension.key_of(number) for number in (0.1, -0.1, 0.1000001)}) == 3
     row = torch.zeros(1, dtype=torch.int8).to("mps")
     assert not extension.too_large(row)

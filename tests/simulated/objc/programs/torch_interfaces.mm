@@ -280,6 +280,13 @@ static std::vector<uint64_t> seeds() {
       at::mps::detail::getDefaultMPSGenerator().current_seed()};
 }
 
+static std::vector<uint32_t> next_state(const at::Generator& generator) {
+  auto* of_mps = generator.get<at::MPSGeneratorImpl>();
+  const std::lock_guard<std::mutex> lock(of_mps->mutex_);
+  of_mps->update_philox_counters();
+  return {of_mps->state_data(), of_mps->state_data() + at::mps::detail::PHILOX_STATE_N};
+}
+
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("has_a_command_buffer", &has_a_command_buffer);
   m.def("by_command_buffer", &by_command_buffer);
@@ -304,6 +311,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("make_texture", [] { [MPSDevice::getInstance()->device() newTextureWithDescriptor:nil]; });
   m.def("notified", &notified);
   m.def("seeds", &seeds);
+  m.def("next_state", &next_state);
   m.def("key_of", &to_hex_key);
   m.def("too_large", [](const at::Tensor& t) { return isTooLargeForMPSGraph(t); });
 }

@@ -60,12 +60,14 @@ def test_a_test_covers_every_declared_operation() -> None:
     assert sorted(selector for selector in selectors if not is_covered(selector)) == []
 
 
-def test_int32_goes_into_a_place_of_int64_and_no_other_type_is_converted() -> None:
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int16, torch.int8, torch.uint8])
+def test_int32_goes_into_places_of_whole_numbers_and_no_other_type_is_converted(dtype: torch.dtype) -> None:
     graph = Graph()
     node = graph("identityWithTensor:name:", graph.feed(torch.tensor([1, 2], dtype=torch.int32)), None)
-    assert graph.run(node, places=[torch.empty(2, dtype=torch.int64)])[0].tolist() == [1, 2]
-    with pytest.raises(MessageError, match="the result of identityWithTensor has type Int, and its place Float"):
-        graph.run(node, places=[torch.empty(2)])
+    assert graph.run(node, places=[torch.empty(2, dtype=dtype)])[0].tolist() == [1, 2]
+    for other, name in ((torch.float32, "Float"), (torch.bool, "Bool")):
+        with pytest.raises(MessageError, match=f"the result of identityWithTensor has type Int, and its place {name}"):
+            graph.run(node, places=[torch.empty(2, dtype=other)])
 
 
 def test_a_result_is_broadcast_and_reshaped_into_its_place() -> None:
@@ -102,6 +104,15 @@ def test_a_graph_that_two_different_calls_share_is_an_error(wanted: tuple[Any, .
     with pytest.raises(MessageError, match=f"got the graph of another call out of the cache.*: {difference}"):
         graph.run(node)
     assert torch.allclose(graph.run(node)[0], expected)  # each call is compared with its own graph
+
+
+def test_a_cast_to_the_same_type_makes_no_other_graph() -> None:
+    graph, node = reduced(3, 1)
+    fresh = Graph()
+    source = fresh("castTensor:toType:name:", fresh.feed(torch.eye(3)), FLOAT, None)
+    fresh("castTensor:toType:name:", fresh("softMaxWithTensor:axis:name:", source, 1, None), FLOAT, None)
+    loaded().mpsgraph_simulator_compare(c_void_p(graph.ref.address), c_void_p(fresh.ref.address))
+    torch.testing.assert_close(graph.run(node)[0], torch.softmax(torch.eye(3), 1))
 
 
 def test_a_graph_that_is_used_often_is_compared_now_and_then() -> None:
