@@ -18,6 +18,8 @@ from .reference import flushed
 
 # The operators that return indices of elements, and the position of their argument `dim`.
 DIM_POSITION = {"argsort": 1, "kthvalue": 2, "median": 1, "mode": 1, "nanmedian": 1, "sort": 1, "topk": 2}
+# They number NaN, each of which differs from all others, in any order.
+NUMBERING = ("_unique", "_unique2", "unique")
 # The position of their argument `sorted`.
 SORTED_POSITION = {"topk": 4}
 
@@ -25,12 +27,15 @@ SORTED_POSITION = {"topk": 4}
 def names_equal_elements(case: Case, mine: Tensor, cpus: Tensor, dtype: torch.dtype | None = None) -> bool:
     """Whether two results of a case are indices of equal elements; NaN equals NaN, a subnormal number equals zero.
 
-    False if the operator returns no such indices, if the sort is stable, or if an index is out of range. One of several
-    calls in a row may have rounded the elements to another `dtype`.
+    False if the operator returns no such indices, if the sort is stable, or if an index is out of range. The numbers of
+    NaN that `unique` gives count as well. One of several calls in a row may have rounded the elements to another
+    `dtype`.
     """
     chosen_from = _first_tensor(case)
     if dtype is not None and chosen_from is not None:
         chosen_from = chosen_from.to(dtype)
+    if operator_name(case) in NUMBERING and chosen_from is not None and cpus.dtype is torch.int64:
+        return _numbers_alike(chosen_from.detach().cpu(), mine.detach().cpu(), cpus.detach().cpu())
     if _name(case) not in DIM_POSITION or _is_stable(case) or mine.shape != cpus.shape:
         return False
     if chosen_from is None or cpus.dtype is not torch.int64:
@@ -105,6 +110,14 @@ def _named(chosen_from: Tensor, dim: int, *indices: Tensor) -> list[Tensor] | No
         if index.dtype is not torch.int64 or others != kept or bool(((index < 0) | (index >= size)).any()):
             return None
     return [torch.gather(elements, dim, tensor) for tensor in listed]
+
+
+def _numbers_alike(elements: Tensor, mine: Tensor, cpus: Tensor) -> bool:
+    """Whether two numberings of elements differ only in which NaN has which of the numbers of all NaN."""
+    if not mine.shape == cpus.shape == elements.shape:
+        return False
+    nan = elements.isnan()
+    return torch.equal(mine[~nan], cpus[~nan]) and torch.equal(mine[nan].sort()[0], cpus[nan].sort()[0])
 
 
 def _equal(left: Tensor, right: Tensor) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .prediction import Model, Prediction, ReplacedResult, Ulp
+from .prediction import ContiguousWrite, Model, Prediction, ReplacedResult, Ulp
 
 aten = torch.ops.aten
 
@@ -67,7 +67,19 @@ def unique_dim(
     return ReplacedResult(unique), ReplacedResult(back), ReplacedResult(places.bincount() if counts else empty)
 
 
+def max_pool_in_rows(
+    ulp: Ulp, *args: Any, out: Tensor | None = None, indices: Tensor | None = None
+) -> tuple[ContiguousWrite, Any] | None:
+    """Maxima are written into the memory of `out` in rows; indices are, if it is in channels last, else not at all."""
+    maxima, places = torch.ops.aten.max_pool2d_with_indices(*args)
+    if out is None or indices is None or out.shape != maxima.shape or indices.shape != maxima.shape:
+        return None
+    is_last = out.dim() == 4 and out.is_contiguous(memory_format=torch.channels_last)
+    return ContiguousWrite(maxima, out), ContiguousWrite(places, indices) if is_last else indices
+
+
 FORMS = (
+    Prediction("maxima-in-rows", {"aten::max_pool2d_with_indices": max_pool_in_rows}),
     Prediction("magnitudes-of-elements", {"aten::_weight_norm_interface": weight_norm}),
     Prediction("rows-with-nan-last", {"aten::unique_dim": unique_dim}),
     Prediction(

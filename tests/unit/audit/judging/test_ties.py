@@ -32,6 +32,9 @@ def case(call: Any, *args: Any, **kwargs: Any) -> Case:
         (case(torch.kthvalue, 2), [1, 0], [0, 1], False),
         (case(torch.topk, 1), [[2], [1]], [[0], [0]], True),
         (case(torch.argmax, 1), [2, 0], [0, 1], False),
+        (case(torch.ops.aten._unique, True, True), [[2, 1, 2], [4, 3, 0]], [[2, 1, 2], [3, 4, 0]], True),
+        (case(torch.ops.aten._unique, True, True), [[1, 2, 1], [4, 3, 0]], [[2, 1, 2], [3, 4, 0]], False),
+        (case(torch.ops.aten._unique, True, True), [[2, 1, 2], [3, 3, 0]], [[2, 1, 2], [3, 4, 0]], False),
     ],
 )
 def test_indices(made: Case, mine: list[Any], cpus: list[Any], equal: bool) -> None:

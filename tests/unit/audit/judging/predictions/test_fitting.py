@@ -309,6 +309,14 @@ SHOWN: dict[str, Shown] = {
         lambda x, rows, out: torch.index_select(x, 0, rows, out=out),
         (torch.arange(9.0).reshape(3, 3), torch.tensor([2, 0]), torch.zeros(3, 2).t()),
     ),
+    "maxima-in-rows": Shown(
+        lambda x, out, places: (
+            ATEN.max_pool2d_with_indices.out(x, [1, 1], out=out.mT, indices=places.mT),
+            out,
+            places,
+        )[1:],
+        (torch.arange(4.0).view(1, 2, 2), torch.zeros(1, 2, 2), torch.zeros(1, 2, 2, dtype=torch.int64)),
+    ),
     "outputs-made-contiguous": Shown(
         lambda x, out: (torch._C._nn.avg_pool2d(x, 2, out=out.view(2, 1, 2, 4)[..., ::2]), out)[1],
         (torch.arange(32.0).view(2, 1, 4, 4), torch.zeros(16)),
