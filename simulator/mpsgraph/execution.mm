@@ -146,12 +146,16 @@ void require_fit(MPSGraphTensor* placeholder, const Tensor& fed) {
   }
 }
 
-// A result as its place takes it. Host code relies on three conversions that no page of Apple's describes: Int32 into a
-// place of other whole numbers (indices into Int64, a median into Int16 and less), fewer elements into a larger place (fill), and another shape of as many elements.
+// Conversions of a result that no page of Apple's describes, and host code relies on: indices are Int32 and go into
+// Int64; medians of narrow types are Int32 or Float.
+bool is_converted(c10::ScalarType result, c10::ScalarType place) {
+  return result == at::kInt ? c10::isIntegralType(place, false) : result == at::kFloat && place == at::kBFloat16;
+}
+// A result as its place takes it: also fewer elements in a larger place (fill), or another shape of as many elements.
 Tensor placed(MPSGraphTensor* target, Tensor result, const Tensor& place) {
   const std::string& operation = target->node_->operation;
   if (result.scalar_type() != place.scalar_type()) {
-    if (result.scalar_type() != at::kInt || !c10::isIntegralType(place.scalar_type(), false)) {
+    if (!is_converted(result.scalar_type(), place.scalar_type())) {
       refuse(
           "the result of " + operation + " has type " + c10::toString(result.scalar_type()) + ", and its place " +
           c10::toString(place.scalar_type()));

@@ -36,10 +36,16 @@ Pool pool_of(MPSGraphPooling2DOpDescriptor* d) {
 Tensor channels_first(const Tensor& x, const Pool& pool) { return pool.channels_last ? x.movedim(-1, 1) : x; }
 Tensor channels_back(const Tensor& x, const Pool& pool) { return pool.channels_last ? x.movedim(1, -1) : x; }
 
+at::Scalar lowest(c10::ScalarType type) {
+  if (c10::isFloatingType(type)) {
+    return -std::numeric_limits<double>::infinity();
+  }
+  return c10::isSignedType(type) ? std::numeric_limits<int64_t>::min() >> (64 - 8 * c10::elementSize(type)) : 0;
+}
+
 // Maxima, and their places in the flattened plane of the source.
 std::tuple<Tensor, Tensor> maxima(const Tensor& x, const Pool& pool) {
-  const double lowest = x.is_floating_point() ? -std::numeric_limits<double>::infinity() : 0;
-  const Tensor padded = at::constant_pad_nd(x, {0, pool.extra[1], 0, pool.extra[0]}, lowest);
+  const Tensor padded = at::constant_pad_nd(x, {0, pool.extra[1], 0, pool.extra[0]}, lowest(x.scalar_type()));
   const auto [values, places] =
       at::max_pool2d_with_indices(padded, pool.kernel, pool.stride, pool.padding, pool.dilation, pool.ceil);
   const int64_t width = padded.size(-1);

@@ -61,10 +61,12 @@ def test_a_test_covers_every_declared_operation() -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int16, torch.int8, torch.uint8])
-def test_int32_goes_into_places_of_whole_numbers_and_no_other_type_is_converted(dtype: torch.dtype) -> None:
+def test_int32_goes_into_places_of_whole_numbers_and_float_into_bfloat16_alone(dtype: torch.dtype) -> None:
     graph = Graph()
     node = graph("identityWithTensor:name:", graph.feed(torch.tensor([1, 2], dtype=torch.int32)), None)
     assert graph.run(node, places=[torch.empty(2, dtype=dtype)])[0].tolist() == [1, 2]
+    exact = graph("identityWithTensor:name:", graph.feed(torch.ones(2)), None)
+    assert graph.run(exact, places=[torch.empty(2, dtype=torch.bfloat16)])[0].tolist() == [1, 1]
     for other, name in ((torch.float32, "Float"), (torch.bool, "Bool")):
         with pytest.raises(MessageError, match=f"the result of identityWithTensor has type Int, and its place {name}"):
             graph.run(node, places=[torch.empty(2, dtype=other)])

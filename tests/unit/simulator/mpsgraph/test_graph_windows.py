@@ -207,6 +207,16 @@ def test_pooling_with_more_padding_below_and_at_the_right() -> None:
     close(results[4], torch.autograd.grad(means, x, g)[0])
 
 
+@pytest.mark.parametrize("dtype", [torch.int8, torch.int32, torch.int64])
+def test_padding_is_below_all_whole_numbers(dtype: torch.dtype) -> None:
+    x = torch.tensor([[[[-3, -7]]]], dtype=dtype)
+    window = {"kernelWidth": 2, "kernelHeight": 1, "strideInX": 1, "strideInY": 1, "paddingRight": 1}
+    descriptor = described("MPSGraphPooling2DOpDescriptor", **window)
+    graph = Graph()
+    node = graph("maxPooling2DWithSourceTensor:descriptor:name:", graph.feed(x), descriptor, None)
+    assert graph.run(node)[0].tolist() == [[[[-3, -7]]]]
+
+
 def test_places_past_the_end_count_as_padding() -> None:
     x = torch.randn(1, 1, 6, 6, requires_grad=True)  # the last window begins at 4, and ends at 7
     window = {"kernelWidth": 3, "kernelHeight": 3, "strideInX": 2, "strideInY": 2, "ceilMode": True}
