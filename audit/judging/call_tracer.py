@@ -15,9 +15,9 @@ from ..model.case import Case
 from ..model.nested import leaves
 
 HANDED_TO_CPU = "aten::_to_cpu"
-# Halves in matrices of so many elements are multiplied one by one on the CPU, in many calls each, and a trace keeps two
-# kilobytes of a call.
-MULTIPLIED_ALONE = 64
+# The CPU multiplies half-precision matrices of so many elements in a loop, in several calls each. The profiler keeps
+# two kilobytes a call.
+LEAST_MATRIX_ELEMENTS = 64
 MOST_MATRICES = 4_096
 
 
@@ -28,7 +28,7 @@ def is_traceable(case: Case) -> bool:
 
 def _has_many_matrices(tensor: Tensor) -> bool:
     size = tensor.shape[-2:].numel() if tensor.dim() > 2 and tensor.dtype in (torch.float16, torch.bfloat16) else 0
-    return size >= MULTIPLIED_ALONE and tensor.numel() > MOST_MATRICES * size
+    return size >= LEAST_MATRIX_ELEMENTS and tensor.numel() > MOST_MATRICES * size
 
 
 @dataclass

@@ -27,15 +27,16 @@ def pytest_load_initial_conftests() -> None:
     """Load torch with the simulated device and report the platform as a Mac, before the project is imported."""
     import torch.utils.cpp_extension  # noqa: F401  (it asks for the platform)
 
-    from ...audit.releases.surface.profiles import coverage_profile
-    from ...audit.running.host_code import load_host_code
     from ...audit.running.worker_limits import end_with_parent
-    from ...simulator.opening import device_of_this_process
     from ..building.kernel_builder import LOCAL_KERNEL, offer_local_kernel
     from ..building.mac_answers import MACOS_OF_HOST_CODE, answer_as_a_mac
 
     threading.Thread(target=end_with_parent, args=(os.getppid(),), daemon=True).start()
     if folder := os.environ.get(HOST_CODE):
+        from ...audit.releases.surface.profiles import coverage_profile
+        from ...audit.running.host_code import load_host_code
+        from ...simulator.opening import device_of_this_process
+
         load_host_code(folder, MACOS_OF_HOST_CODE, device_of_this_process(coverage_profile))
     answer_as_a_mac(Path.cwd())
     if kernel := os.environ.get(LOCAL_KERNEL):

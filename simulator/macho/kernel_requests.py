@@ -65,8 +65,7 @@ class KernelRequests:
         bridge = self._bridge
         (number,), size = _NUMBER.unpack_from(request), _NUMBER.size
         launch = bridge.MetalLaunch.from_buffer_copy(request, size)
-        rows = bridge.MetalBinding * launch.binding_count
-        bindings = rows.from_buffer_copy(request, size + ctypes.sizeof(bridge.MetalLaunch))
+        bindings = (bridge.MetalBinding * launch.binding_count).from_buffer_copy(request, size + ctypes.sizeof(launch))
         bridge.launch(number, launch, list(bindings))
         return b""
 

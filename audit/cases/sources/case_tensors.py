@@ -104,7 +104,7 @@ def tensors_on_cpu(case: Case) -> list[Tensor] | None:
         return None
 
 
-def elements_without_memory(case: Case) -> int:
+def result_elements_on_meta(case: Case) -> int:
     """The elements of the largest result, by a call on the meta device; 0 if the operator refuses that."""
     try:
         with torch.no_grad():

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from ...model.case import Case
-from .case_tensors import TensorChange, elements_without_memory, map_tensors, tensors_of, tensors_on_cpu
+from .case_tensors import TensorChange, map_tensors, result_elements_on_meta, tensors_of, tensors_on_cpu
 
 # The two sizes that a dimension is tried with; no sample has them.
 TRIED = (11, 22)
@@ -187,7 +187,7 @@ class Dimensions:
 def results_of(case: Case) -> Results | None:
     """The sizes of the results on the CPU, or None if the CPU refuses the call or a result would be too large."""
     *_, second, first = 0, 0, *sorted(tensor.numel() for tensor in tensors_of(case))
-    if first * second > MOST_TRIED and elements_without_memory(case) > MOST_RESULTS:
+    if first * second > MOST_TRIED and result_elements_on_meta(case) > MOST_RESULTS:
         return None
     tensors = tensors_on_cpu(case)
     if tensors is None:

@@ -71,7 +71,7 @@ def max_pool_in_rows(
     ulp: Ulp, *args: Any, out: Tensor | None = None, indices: Tensor | None = None
 ) -> tuple[ContiguousWrite, Any] | None:
     """Maxima are written into the memory of `out` in rows; indices are, if it is in channels last, else not at all."""
-    maxima, places = torch.ops.aten.max_pool2d_with_indices(*args)
+    maxima, places = aten.max_pool2d_with_indices(*args)
     if out is None or indices is None or out.shape != maxima.shape or indices.shape != maxima.shape:
         return None
     is_last = out.dim() == 4 and out.is_contiguous(memory_format=torch.channels_last)
