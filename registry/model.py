@@ -129,8 +129,9 @@ class Measured(_Model):
         overloads: how each overload dispatches on mps, by its full name (`aten::mode.values`).
         dtypes: what most of the executed cases showed: the dtypes of each verdict; empty where nothing was executed.
         partly: the dtypes in which some cases crash, time out or are wrong, although most say something else.
-        shipped_kernel: on the simulated device, the dtypes in which a kernel that the release ships computed some case;
-            of all others the evidence is dispatch only.
+        shipped_kernel: on the simulated device, the dtypes in which a kernel that the release ships computed some case.
+        host_code: there, the dtypes in which the release's host code computed some case; of those in neither list the
+            evidence is dispatch only.
         compiled: what became of the calls under torch.compile: the dtypes of each verdict, the worst of their cases.
     """
 
@@ -142,6 +143,7 @@ class Measured(_Model):
     dtypes: dict[DtypeVerdict, list[DtypeName]] = Field(default_factory=dict)
     partly: dict[Breakage, list[DtypeName]] = Field(default_factory=dict)
     shipped_kernel: list[DtypeName] = Field(default_factory=list)
+    host_code: list[DtypeName] = Field(default_factory=list)
     compiled: dict[CompiledWord, list[DtypeName]] = Field(default_factory=dict)
 
     @property
@@ -155,6 +157,8 @@ class Measured(_Model):
             return None
         if device == "mps":
             return "real device"
+        if self.host_code:
+            return "host code"
         return "shipped kernel" if self.shipped_kernel else "dispatch only"
 
 

@@ -141,8 +141,7 @@ def _measured_lines(device: Device, measured: Measured) -> list[str]:
     width = max((len(overload) for overload in measured.overloads), default=0)
     lines += [f"    {overload:<{width}}  {dispatch}" for overload, dispatch in measured.overloads.items()]
     lines += [_line(verdict, ", ".join(names), 4) for verdict, names in measured.dtypes.items()]
-    shipped = measured.shipped_kernel
-    if shipped:
-        lines.append(_line("shipped kernel", ", ".join(shipped), 4))
+    graded = {"shipped kernel": measured.shipped_kernel, "host code": measured.host_code}
+    lines += [_line(grade, ", ".join(names), 4) for grade, names in graded.items() if names]
     compiled = "; ".join(f"{word}: {', '.join(names)}" for word, names in measured.compiled.items())
     return [*lines, _line("compiled", compiled, 4)] if compiled else lines

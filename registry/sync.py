@@ -43,6 +43,7 @@ class Measurement:
         dtypes: the dtypes of each verdict of executed cases, {"passed": ["float32"], "wrong": ["int64"]}.
         partly: the dtypes in which some cases, not most, crash, time out or are wrong: {"wrong": ["float32"]}.
         shipped_kernel: the dtypes in which a kernel that the release ships computed some case, on a simulated device.
+        host_code: the dtypes in which the release's host code did.
         reason: one line that explains the verdict and does not vary between runs, such as why no user reaches it.
     """
 
@@ -56,6 +57,7 @@ class Measurement:
     reason: str | None = None
     partly: Mapping[str, Sequence[str]] = field(default_factory=dict)
     shipped_kernel: Sequence[str] = ()
+    host_code: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -204,6 +206,7 @@ def _measured(measurement: Measurement) -> Measured:
                 "dtypes": measurement.dtypes,
                 "partly": measurement.partly,
                 "shipped_kernel": list(measurement.shipped_kernel),
+                "host_code": list(measurement.host_code),
             }
         )
     except ValidationError as error:
@@ -220,7 +223,7 @@ def _combined(recorded: Measured, new: Measured) -> Measured:
     if (recorded.torch, recorded.profile) != (new.torch, new.profile) or new.verdict == "unreachable":
         return new  # only a whole audit says unreachable: see audit.findings.measurements
     if recorded.dtypes and not new.dtypes:
-        kept_fields = ("dtypes", "partly", "verdict", "reason", "shipped_kernel")
+        kept_fields = ("dtypes", "partly", "verdict", "reason", "shipped_kernel", "host_code")
         evidence = {name: getattr(recorded, name) for name in kept_fields}
         return new.model_copy(update=evidence)
     executed = {dtype for dtypes in new.dtypes.values() for dtype in dtypes}
@@ -238,13 +241,14 @@ def _combined(recorded: Measured, new: Measured) -> Measured:
         for broken in get_args(Breakage)
     }
     shipped = [*new.shipped_kernel, *(dtype for dtype in recorded.shipped_kernel if dtype not in executed)]
+    host_code = [*new.host_code, *(dtype for dtype in recorded.host_code if dtype not in executed)]
     # A dtype that is broken decides over the operator only where it did so before: most of its cases may be of others.
     was_broken = recorded.verdict in get_args(Breakage)
     proved = {verdict for verdict, names in kept.items() if names and (was_broken or verdict not in get_args(Breakage))}
     worst = next((verdict for verdict in _SEVERITY if verdict in proved or verdict == new.verdict), new.verdict)
     reason = new.reason if worst == new.verdict else recorded.reason
-    combined = {"dtypes": dtypes, "partly": partly, "verdict": worst, "reason": reason, "shipped_kernel": shipped}
-    return new.model_copy(update=combined)
+    grades = {"shipped_kernel": shipped, "host_code": host_code}
+    return new.model_copy(update={"dtypes": dtypes, "partly": partly, "verdict": worst, "reason": reason, **grades})
 
 
 def _in_order(measured: Measured) -> Measured:
@@ -256,5 +260,6 @@ def _in_order(measured: Measured) -> Measured:
             "dtypes": {verdict: names for verdict, names in dtypes.items() if names},
             "partly": {broken: names for broken, names in partly.items() if names},
             "shipped_kernel": in_dtype_order(measured.shipped_kernel),
+            "host_code": in_dtype_order(measured.host_code),
         }
     )

@@ -8,13 +8,12 @@ from xml.etree import ElementTree
 from ..audit.findings.results import AuditSummary, OverloadSummary
 from ..audit.model.verdicts import OverloadVerdict
 from ..errors import printable
-from .wording import SIMULATED_NOTE
+from .wording import simulated_note
 
 
 def render(summary: AuditSummary) -> str:
     """The XML. An overload that was not executed is skipped with its reason: it is never a pass."""
-    note = SIMULATED_NOTE if summary.run.simulated else ""
-    return document("mpsmith audit", map(_test_of, summary.overloads), note)
+    return document("mpsmith audit", map(_test_of, summary.overloads), simulated_note(summary))
 
 
 def document(name: str, tests: Iterable[ElementTree.Element], simulated: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from .. import __version__
 from ..audit.findings.results import AuditSummary, OverloadSummary
 from ..audit.model.verdicts import OverloadVerdict
-from .wording import MEANING, SIMULATED_NOTE
+from .wording import MEANING, simulated_note
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _ERRORS = (OverloadVerdict.WRONG, OverloadVerdict.CRASH, OverloadVerdict.TIMEOUT)
@@ -18,7 +18,7 @@ def render(summary: AuditSummary) -> str:
     """The JSON text. Each verdict is a rule; an overload has no line of a source, so it is a logical location."""
     rules = {verdict.value: MEANING[verdict] for verdict in OverloadVerdict if not verdict.is_support}
     results = [_result(overload) for overload in summary.overloads if overload.executed and not overload.is_supported]
-    return document(rules, results, SIMULATED_NOTE if summary.run.simulated else "")
+    return document(rules, results, simulated_note(summary))
 
 
 def document(rules: Mapping[str, str], results: Iterable[Mapping[str, object]], simulated: str) -> str:

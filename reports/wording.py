@@ -16,6 +16,12 @@ SIMULATED_NOTE = (
     "The mps device was SIMULATED: its kernels run on the CPU. The results show how operators are dispatched. "
     "They are not evidence about the values, dtypes or speed of a Mac."
 )
+HOST_CODE_NOTE = (
+    "The mps device was SIMULATED. Where the grade is host code, PyTorch's own host code of {code} and its Metal "
+    "kernels computed on the host, without Apple's MPSGraph, mathematics library, code generator and GPU; where it is "
+    "dispatch only, the CPU's kernels did, and nothing is known about the values of a Mac. Nothing is known about its "
+    "speed."
+)
 SHIPPED_NOTE = (
     "The mps device was SIMULATED. Where the grade is shipped kernel, the Metal kernels that torch {release} ships to "
     "Macs computed on the host, without Apple's mathematics library, code generator and GPU; where it is dispatch "
@@ -39,7 +45,7 @@ GRADE_MEANING: dict[Grade, str] = {
     Grade.REAL_DEVICE: "a Mac computed it",
     Grade.SHIPPED_KERNEL: "the release's own compiled Metal kernel ran on the host; Apple's mathematics library and "
     "code generator were not involved",
-    Grade.HOST_CODE: "PyTorch's own host code ran on the host, with Metal from source and a stand-in for MPSGraph",
+    Grade.HOST_CODE: "PyTorch's own host code ran on the host, with its Metal kernels and a stand-in for MPSGraph",
     Grade.DISPATCH_ONLY: "the CPU's kernel replaced it: shows how the call is dispatched, nothing about values",
 }
 
@@ -98,6 +104,8 @@ def simulated_note(summary: AuditSummary) -> str:
     """The note on what a simulated run is not evidence of; "" for a real device."""
     if not summary.run.simulated:
         return ""
+    if summary.run.host_code:
+        return HOST_CODE_NOTE.format(code=summary.run.host_code)
     return SIMULATED_NOTE if summary.shipped is None else SHIPPED_NOTE.format(release=summary.shipped.release)
 
 
@@ -136,6 +144,7 @@ def key_figures(summary: AuditSummary) -> list[str]:
     ]
     if summary.explanation.non_passes:
         lines.append(f"{summary.explanation.sentence}.")
+    lines += _of_host_code(summary)
     lines += _of_shipped_kernels(summary)
     if summary.fallbacks:
         named = counted(len(summary.fallbacks), "operator")
@@ -164,6 +173,17 @@ def _by_grade(summary: AuditSummary) -> str:
         f"{grade.value} for {counted(counts[grade], 'overload')} ({counted(cases.get(grade, 0), 'case')})"
         for grade in counts
     )
+
+
+def _of_host_code(summary: AuditSummary) -> list[str]:
+    if not summary.run.host_code:
+        return []
+    native = [overload for overload in summary.overloads if overload.dispatch and overload.dispatch.has_kernel]
+    with_evidence = sum(overload.grade is Grade.HOST_CODE for overload in native)
+    return [
+        f"Host code of {summary.run.host_code}: evidence for {with_evidence:,} of {len(native):,} native overloads; "
+        "MPSGraph is a stand-in."
+    ]
 
 
 def _of_shipped_kernels(summary: AuditSummary) -> list[str]:

@@ -3,8 +3,9 @@
 The strongest grade of any executed case is that of the evidence, and the number of cases of each grade is next to
 it: a case says what it says of the very kernel that ran in it, however many others were of a weaker grade.
 
-An overload with its own kernel has *shipped kernel* only where it launched one itself. What is composed of others
-has it where the user's own code called it in cases that shipped kernels alone computed, unless it only gives a view.
+An overload with its own kernel has *shipped kernel* only where it launched one itself, and *host code* where the
+host code of the run has it. What is composed of others has either grade where the user's own code called it in cases
+that shipped kernels alone, or that host code, computed, unless it only gives a view.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ class Grading:
         self._surface = surface
         self._by_entry: defaultdict[SourceEntry, set[Grade]] = defaultdict(set)
         self._by_name: defaultdict[str, set[Grade]] = defaultdict(set)
-        self._composed: defaultdict[str, set[str]] = defaultdict(set)
+        self._shipped: defaultdict[str, set[str]] = defaultdict(set)
+        self._host_code: defaultdict[str, set[str]] = defaultdict(set)
         together: Counter[Grade] = Counter()
         shipped: set[GroupKey] = set()
         by_host_code: set[GroupKey] = set()
@@ -58,12 +60,13 @@ class Grading:
         for group in shipped:
             for overload, outermost in data.called_overloads.get(group, {}).items():
                 if outermost and self._is_composed(overload):
-                    self._composed[overload].add(group.dtype)
-        self._host_code: defaultdict[str, set[str]] = defaultdict(set)
+                    self._shipped[overload].add(group.dtype)
         implemented = frozenset(data.run.environment.get("host_code", {}).get("overloads", ()))
         for group in by_host_code:
-            for overload in data.called_overloads.get(group, {}):
-                if overload in implemented:
+            called = data.called_overloads.get(group, {})
+            whole = all(overload in implemented or not self._has_kernel(overload) for overload in called)
+            for overload, outermost in called.items():
+                if overload in implemented or (whole and outermost and self._is_composed(overload)):
                     self._host_code[overload].add(group.dtype)
         self.cases = {grade: together[grade] for grade in Grade if together[grade]}
 
@@ -77,13 +80,17 @@ class Grading:
 
     def of_overload(self, overload: str, dtype: str | None = None) -> Grade:
         """The grade of the evidence about an overload that some executed case called, of one dtype or of all."""
-        composed = self._composed.get(overload, set())
+        composed = self._shipped.get(overload, set())
         if self._launches.computed(overload, dtype) or (composed if dtype is None else dtype in composed):
             return Grade.SHIPPED_KERNEL
         answered = self._host_code.get(overload, set())
         if answered if dtype is None else dtype in answered:
             return Grade.HOST_CODE
         return self._of_device
+
+    def _has_kernel(self, overload: str) -> bool:
+        listed = self._surface.by_name.get(overload)
+        return listed is not None and listed.dispatch.has_kernel
 
     def _is_composed(self, overload: str) -> bool:
         listed = self._surface.by_name.get(overload)

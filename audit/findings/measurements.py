@@ -82,9 +82,14 @@ def _measurement(
         verdict=operator.verdict.value,
         dtypes=dtypes,
         partly=broken,
-        shipped_kernel=tuple(d for d, grade in operator.dtype_grades.items() if grade is Grade.SHIPPED_KERNEL),
+        shipped_kernel=_of_grade(operator, Grade.SHIPPED_KERNEL),
+        host_code=_of_grade(operator, Grade.HOST_CODE),
         reason=_lasting_reason(operator, overloads),
     )
+
+
+def _of_grade(operator: OperatorSummary, grade: Grade) -> tuple[str, ...]:
+    return tuple(dtype for dtype, found in operator.dtype_grades.items() if found is grade)
 
 
 def _lasting_reason(operator: OperatorSummary, overloads: list[OverloadSummary]) -> str | None:

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from ..model.verdicts import Grade
+from ..store.records import host_code_in
 from .grading import Grading
 from .run_data import RunData
 
@@ -36,6 +37,11 @@ class RunFacts:
     gradients: int
     repeating: int = 0
     grades: Mapping[Grade, int] = field(default_factory=dict)
+
+    @property
+    def host_code(self) -> str:
+        """The release or folder of PyTorch's host code that ran, with the version of macOS that it saw; "" for none."""
+        return host_code_in(self.environment)
 
     @property
     def complete(self) -> bool:

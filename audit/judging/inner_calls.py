@@ -31,9 +31,10 @@ from .agreement import Comparison
 from .call_tracer import CallTracer
 from .compare import Difference
 from .execution import Execution
-from .judge import DEVICE, Trial, classify
+from .judge import DEVICE, Trial
 from .randomness import draws
 from .reference import WideRuns
+from .refusals import classify
 from .transfer import Inputs, move
 from .uninitialised_memory import reads_uninitialised_memory
 

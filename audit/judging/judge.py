@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import re
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -24,9 +23,10 @@ from .call_tracer import CallTracer
 from .compare import Difference
 from .eigenvalues import order_of_outputs
 from .execution import Execution, execute, gradients
-from .fallbacks import NO_CPU_KERNEL, missing_operator
+from .fallbacks import NO_CPU_KERNEL
 from .randomness import Draws, compare_draws_from
 from .reference import WideRuns
+from .refusals import DeviceError, classify
 from .transfer import move
 from .uninitialised_memory import UNDEFINED, made_from_empty_inputs, reads_uninitialised_memory
 
@@ -39,41 +39,6 @@ Result = TypeVar("Result")
 REPORTED_BY_A_KERNEL: tuple[type[Exception], ...] = (
     (torch.AcceleratorError,) if hasattr(torch, "AcceleratorError") else ()
 )
-
-OUT_OF_MEMORY = re.compile(r"out of memory|can't allocate memory|not enough memory", re.IGNORECASE)
-# How PyTorch and MPS refuse a dtype, or sizes that they do not implement. Any other error of mps where the CPU returns
-# is wrong.
-REFUSED = re.compile(
-    r"doesn't support float64"
-    r"|does not have support for that dtype"
-    r"|not implemented for '?\w+'?"
-    r"|(?:un|not )supported (?:data ?type|dtype|scalar ?type|type)"
-    r"|(?:data ?type|dtype|type) \w* ?(?:is )?(?:un|not )supported"
-    r"|only (?:supports? |for )?(?:floating|integral|integer|float|real)\w*[ -]?(?:point )?(?:types?|dtypes?)"
-    r"|only (?:supports floats|float is supported)|supports float32 only"
-    r"|for non-float (?:inputs?|weights|bias)|(?:for complex|BF16 or FP16) types\b"
-    r"|do(?:es)?(?: not|n't) support (?:[\w.]+ )?(?:complex|bool|bfloat16|half|float16|u?int\d+|types?|dtypes?)"
-    # The name of a Metal function ends in its dtypes.
-    r"|failed to create function state object for: \w+"
-    r"|^adaptive pool mps: "
-    r"|^conv(?:transpose )?3d is not supported on mps",
-    re.IGNORECASE,
-)
-# How the stand-in for MPSGraph refuses operands of two dtypes, also where the graph was cached for operands of one.
-MIXED_DTYPES = re.compile(
-    r"MPSGraph, simulated: ('\w+' op requires the same element type|the result of \w+ has type"
-    r"|a placeholder of type \w+ was fed with)"
-)
-
-
-class DeviceError(Exception):
-    """The device raised where the CPU returned; carries the verdict."""
-
-    def __init__(self, verdict: CaseVerdict, stage: str, message: str, operator: str | None = None) -> None:
-        super().__init__(message)
-        self.verdict = verdict
-        self.stage = stage
-        self.operator = operator
 
 
 def judge(
@@ -178,7 +143,7 @@ class Trial:
             if differentiable and not mps.gradients:
                 mps.gradients = self._gradients_in_its_order(mps, cpu)
         except DeviceError as refused:
-            if refused.verdict is not CaseVerdict.DTYPE_GAP and not MIXED_DTYPES.search(str(refused)):
+            if not refused.refuses_dtypes:
                 return False
             differentiable = False
         comparison = make(self._case, self._wide, self._cotangents if differentiable else [])
@@ -371,20 +336,6 @@ class Trial:
         made = [torch.randn(t.shape, dtype=t.dtype, generator=generator) for t in outputs]
         layout = self._case.cotangent_layout
         return made if layout is None else [_changed_or_original(layout(t), t) for t in made]
-
-
-def classify(error: Exception, stage: str) -> DeviceError:
-    """The verdict on a call that raises on the device but not on the CPU."""
-    operator = missing_operator(error)
-    text = one_line(error)
-    if operator is not None:
-        return DeviceError(CaseVerdict.MISSING, stage, f"{operator} has no kernel for mps", operator)
-    if isinstance(error, MemoryError) or OUT_OF_MEMORY.search(text):
-        return DeviceError(CaseVerdict.CRASH, stage, f"out of memory: {text}")
-    raised = f"raises {type(error).__name__}: {text}"
-    if REFUSED.search(text):
-        return DeviceError(CaseVerdict.DTYPE_GAP, stage, raised)
-    return DeviceError(CaseVerdict.WRONG, stage, raised)
 
 
 def _memory_in_use(generation: int) -> int:

@@ -15,6 +15,12 @@ from ..model.verdicts import AtFault, CaseVerdict, Grade, Outcome, UlpSensitivit
 STRICT = "strict"
 
 
+def host_code_in(environment: Mapping[str, Any]) -> str:
+    """The release or folder of PyTorch's host code in a run's environment, with the macOS that it saw; "" for none."""
+    facts = environment.get("host_code")
+    return f"{facts['source']} (macOS {facts['macos']})" if facts else ""
+
+
 @dataclass(frozen=True)
 class Run:
     """One audit: its times, settings and environment."""
@@ -38,8 +44,7 @@ class Run:
     @property
     def host_code(self) -> str:
         """The release or folder of PyTorch's host code that ran, with the version of macOS that it saw; "" for none."""
-        facts = self.environment.get("host_code")
-        return f"{facts['source']} (macOS {facts['macos']})" if facts else ""
+        return host_code_in(self.environment)
 
     @property
     def audited_code(self) -> str:

@@ -15,8 +15,9 @@ from ..agreement import Comparison
 from ..arguments import Argument, compare_metadata, storage_of
 from ..compare import CONDITION, TOLERANCES, Agreement, Difference, Reference, on_cpu
 from ..execution import Execution, execute, gradients
-from ..judge import OUT_OF_MEMORY, Trial
+from ..judge import Trial
 from ..reference import Position, WideArgument, WideRuns
+from ..refusals import OUT_OF_MEMORY
 from ..transfer import move
 from .prediction import Calls, ModelError, Prediction, Ulp
 from .subnormals import subnormals_flushed

@@ -49,6 +49,7 @@ def measurement(
     overloads: Mapping[str, str] | None = None,
     reason: str | None = None,
     shipped_kernel: Sequence[str] = (),
+    host_code: Sequence[str] = (),
 ) -> Measurement:
     dispatch = "native" if verdict == "native" else "missing"
     word = "passed" if verdict in ("native", "composite") else verdict
@@ -62,6 +63,7 @@ def measurement(
         dtypes=dtypes if dtypes is not None else {word: ["int64", "float32"]},
         reason=reason,
         shipped_kernel=shipped_kernel,
+        host_code=host_code,
     )
 
 
@@ -109,6 +111,17 @@ def test_dtypes_of_shipped_kernels_are_kept_until_they_are_measured_again(tmp_pa
     assert [change.operator for change in report.changed] == ["aten::mul"]
     assert "shipped_kernel" not in texts(tmp_path)["m.yaml"]
     assert measured_in_words(load(tmp_path)["aten::mul"]).endswith("torch 2.13.0, dispatch only")
+
+
+def test_dtypes_of_host_code_are_kept_until_they_are_measured_again(tmp_path: Path) -> None:
+    both = {"passed": ["int64", "float32"]}
+    sync(tmp_path, [measurement("aten::mul", dtypes=both, host_code=["int64", "float32"])])
+    assert ", host_code: [float32, int64]}}}\n" in texts(tmp_path)["m.yaml"]
+    sync(tmp_path, [measurement("aten::mul", dtypes={"passed": ["int64"]}, shipped_kernel=["int64"])])
+    assert load(tmp_path)["aten::mul"].measured["simulated"].host_code == ["float32"]
+    assert measured_in_words(load(tmp_path)["aten::mul"]).endswith("torch 2.13.0, host code")
+    sync(tmp_path, [measurement("aten::mul", dtypes=both)])
+    assert "host_code" not in texts(tmp_path)["m.yaml"]
 
 
 def test_a_grade_follows_from_device_and_kernels(tmp_path: Path) -> None:

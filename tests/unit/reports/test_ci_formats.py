@@ -27,7 +27,7 @@ def summary() -> Any:
         overload("c", UNREACHABLE, "no call", executed=0),
         overload("d", NATIVE, breakages=(broken,)),
     )
-    return SimpleNamespace(run=SimpleNamespace(simulated=True), overloads=overloads)
+    return SimpleNamespace(run=SimpleNamespace(simulated=True, host_code=""), shipped=None, overloads=overloads)
 
 
 def test_junit_has_a_test_for_each_overload() -> None:

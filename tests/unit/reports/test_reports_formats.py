@@ -17,7 +17,8 @@ from mpsmith.audit.findings.results import AuditSummary
 from mpsmith.audit.findings.summary import summarize
 from mpsmith.audit.findings.summary_filter import select
 from mpsmith.audit.model.selection import DTYPES
-from mpsmith.audit.model.verdicts import CaseVerdict, Outcome, OverloadVerdict
+from mpsmith.audit.model.verdicts import CaseVerdict, Grade, Outcome, OverloadVerdict
+from mpsmith.audit.releases.surface.overloads import Dispatch
 from mpsmith.audit.store.store import Store
 from mpsmith.errors import MpsmithError
 from mpsmith.reports import (
@@ -106,6 +107,18 @@ def test_the_first_sentence_counts_each_executed_overload_once(summary: AuditSum
     (sentence,) = [line for line in wording.key_figures(with_one) if "executed overloads" in line]
     right, executed, *others = map(int, re.findall(r"\d+", sentence))
     assert right + sum(others) == executed == summary.executed_overloads
+
+
+def test_a_run_of_host_code_says_what_computed(summary: AuditSummary) -> None:
+    assert not [line for line in wording.key_figures(summary) if line.startswith("Host code")]
+    assert "own host code" not in wording.simulated_note(summary)
+    environment = {**summary.run.environment, "host_code": {"source": "2.13.0", "macos": "26"}}
+    native = replace(summary.overloads[0], name="aten::zeta", dispatch=Dispatch.NATIVE, grade=Grade.HOST_CODE)
+    others = tuple(replace(o, dispatch=None) for o in summary.overloads)
+    graded = replace(summary, run=replace(summary.run, environment=environment), overloads=(*others, native))
+    assert "own host code of 2.13.0 (macOS 26)" in wording.simulated_note(graded)
+    (sentence,) = [line for line in wording.key_figures(graded) if line.startswith("Host code")]
+    assert sentence.startswith("Host code of 2.13.0 (macOS 26): evidence for 1 of 1 native overloads")
 
 
 @pytest.mark.parametrize("name", ["terminal", "markdown"])

@@ -56,6 +56,28 @@ def test_the_strongest_grade_of_several_is_known() -> None:
     assert strongest([Grade.SHIPPED_KERNEL, Grade.REAL_DEVICE]) is Grade.REAL_DEVICE
 
 
+@pytest.mark.parametrize(
+    ("called", "grade"),
+    [
+        ({"chain": True, "relu": False}, Grade.HOST_CODE),
+        ({"chain": True, "relu": False, "sin": False}, Grade.DISPATCH_ONLY),  # the CPU's kernel computed sin
+        ({"chain": False, "relu": False}, Grade.DISPATCH_ONLY),  # the user's code did not call it
+    ],
+)
+def test_what_is_composed_of_host_code_alone_has_that_grade(
+    store: Store, called: dict[str, bool], grade: Grade
+) -> None:
+    environment = {"simulated": True, "variables": {}, "host_code": {"overloads": ["aten::relu"]}}
+    recording = begun(store, {"ops": [], "dtypes": []}, environment)
+    recording.add(opinfo("chain"), calls=called, done=False)
+    (group,) = store.groups(recording.run.id)
+    store.add_case(group.id, 0, PASSED, "(float32[3])", Grade.HOST_CODE)
+    store.mark_done(group.id)
+    declared = surface(*SURFACE.overloads, overload("chain", Dispatch.COMPOSITE_EXPLICIT))
+    overloads = {o.name: o.grade for o in summarize(store, recording.finish(), declared).overloads}
+    assert overloads["aten::chain"] is grade
+
+
 def test_an_overload_that_upstream_source_answered_has_that_grade(store: Store) -> None:
     environment = {"simulated": True, "variables": {}, "host_code": {"overloads": ["aten::relu"]}}
     recording = begun(store, {"ops": [], "dtypes": []}, environment)

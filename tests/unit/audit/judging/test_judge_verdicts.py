@@ -14,7 +14,7 @@ from torch import Tensor
 from mpsmith.audit.judging import judge
 from mpsmith.audit.judging.call_tracer import CallTracer
 from mpsmith.audit.judging.execution import execute
-from mpsmith.audit.judging.judge import MIXED_DTYPES, DeviceError, classify
+from mpsmith.audit.judging.refusals import DeviceError, classify
 from mpsmith.audit.judging.uninitialised_memory import UNDEFINED, reads_uninitialised_memory
 from mpsmith.audit.model.case import Case
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
@@ -553,6 +553,27 @@ def test_a_call_that_fails_the_second_time_is_not_a_leak(played: Any) -> None:
         (RuntimeError("index_reduce for MPS does not support torch.long dtype"), CaseVerdict.DTYPE_GAP, None),
         (RuntimeError("ConvTranspose 3D with BF16 or FP16 types is not supported on MPS"), CaseVerdict.DTYPE_GAP, None),
         (RuntimeError("Failed to create function state object for: renorm_float2"), CaseVerdict.DTYPE_GAP, None),
+        (
+            RuntimeError("Failed to create function state object for: silu_dense_float2_float2"),
+            CaseVerdict.DTYPE_GAP,
+            None,
+        ),
+        (
+            RuntimeError("Failed to create function state object for: scatter_prod_dense_float2_long"),
+            CaseVerdict.DTYPE_GAP,
+            None,
+        ),
+        (
+            RuntimeError("Failed to create function state object for: add_dense_broadcast_float_half"),
+            CaseVerdict.WRONG,
+            None,
+        ),
+        (RuntimeError("Failed to create function state object for: round_dense_castout_bool"), CaseVerdict.WRONG, None),
+        (
+            RuntimeError("Failed to create function state object for: minimum_dense_cast_float2_float2"),
+            CaseVerdict.WRONG,
+            None,
+        ),
         (NotImplementedError("Adaptive pool MPS: input sizes must be divisible"), CaseVerdict.DTYPE_GAP, None),
         (RuntimeError("Conv3D is not supported on MPS"), CaseVerdict.DTYPE_GAP, None),
         (RuntimeError("ConvTranspose 3D is not supported on MPS"), CaseVerdict.DTYPE_GAP, None),
@@ -593,6 +614,23 @@ def test_copying_the_inputs_is_not_attributed_to_the_operator(played: Any, monke
 
 
 @pytest.mark.parametrize(
+    ("function", "verdict"),
+    [
+        ("silu_dense_float2_float2", CaseVerdict.DTYPE_GAP),
+        ("col2im_kernel_float2_u32", CaseVerdict.DTYPE_GAP),
+        ("scatter_prod_dense_float2_long", CaseVerdict.DTYPE_GAP),
+        ("add_dense_broadcast_float_half", CaseVerdict.WRONG),
+        ("round_dense_castout_bool", CaseVerdict.WRONG),
+        ("minimum_dense_cast_float2_float2", CaseVerdict.WRONG),
+    ],
+)
+def test_a_metal_function_of_two_dtypes_is_no_gap_of_one(function: str, verdict: CaseVerdict) -> None:
+    refused = classify(RuntimeError(f"Failed to create function state object for: {function}"), "forward")
+    assert refused.verdict is verdict
+    assert refused.refuses_dtypes
+
+
+@pytest.mark.parametrize(
     ("message", "expected"),
     [
         ("MPSGraph, simulated: 'multiplication' op requires the same element type for all operands and results", True),
@@ -603,4 +641,4 @@ def test_copying_the_inputs_is_not_attributed_to_the_operator(played: Any, monke
     ],
 )
 def test_a_refusal_of_two_dtypes_is_one_of_dtypes(message: str, expected: bool) -> None:
-    assert bool(MIXED_DTYPES.search(str(classify(RuntimeError(message), "backward")))) is expected
+    assert classify(RuntimeError(message), "backward").refuses_dtypes is expected
