@@ -40,7 +40,7 @@ from .audit_options import (
     shipped_samples,
 )
 from .compiled import show_ended, sync_compiled_run
-from .host_code import built_folders, touched_operators
+from .host_code import AUTO, built_folders, touched_operators
 from .options import (
     DEFAULT_STORE,
     AsJson,
@@ -195,11 +195,14 @@ def _subjects(request: AuditRequest) -> list[Settings]:
     from ..audit.shipped.requested_releases import coverage_of, releases_to_launch
 
     settings, shipped = request.settings, request.shipped
-    if request.host_code is not None:
-        folders = built_folders(request.host_code.split(","))
+    if request.host_code is not None and (folders := built_folders(request.host_code.split(","))):
         ops = settings.ops or touched_operators(folders)
         versions = request.macos or (None,)
         return [replace(settings, host_code=code, macos=macos, ops=ops) for code in folders for macos in versions]
+    if request.host_code is not None:  # auto, and this machine cannot run it
+        if request.macos:
+            raise MpsmithError("--macos: only host code asks for the version of macOS, and it cannot be run here")
+        shipped = AUTO
     return [
         replace(settings, shipped=release, profile=settings.profile or coverage_of(release))
         for release in releases_to_launch(shipped, say)

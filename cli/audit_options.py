@@ -16,6 +16,7 @@ import typer
 from ..audit.model.selection import MacOS, Settings, Shapes, ShippedSamples
 from ..errors import MpsmithError
 from ..simulator.opening import DeviceKind
+from .host_code import AUTO
 from .options import CASES, DEVICE, EXECUTION, require_profile
 
 _AFTERWARDS = "Afterwards"
@@ -71,10 +72,11 @@ HostCode = Annotated[
     typer.Option(
         "--host-code",
         "--with-source",
-        metavar="RELEASE|FOLDER",
+        metavar="RELEASE|FOLDER|auto",
         rich_help_panel=DEVICE,
         help="Simulated device: compute with PyTorch's own mps host code, of a release or of a folder with its source "
-        "(docs/host_code.md). Two, joined by a comma, such as a base and a pull request, are audited one after the "
+        "(docs/host_code.md). auto: that in the installed release's macOS wheel, if this machine can run it, else "
+        "--shipped auto. Two, joined by a comma, such as a base and a pull request, are audited one after the "
         "other and compared: new wrong results first.",
     ),
 ]
@@ -218,7 +220,8 @@ class AuditRequest:
             )
         if self.cluster is None and self.settings.device is not DeviceKind.SIMULATED and is_mac():
             shipped = "" if self.shipped in ("none", "auto") else self.shipped
-            given = {"--profile": self.settings.profile, "--shipped": shipped, "--host-code": self.host_code}
+            host_code = "" if self.host_code == AUTO else self.host_code
+            given = {"--profile": self.settings.profile, "--shipped": shipped, "--host-code": host_code}
             for option in filter(given.get, given):
                 raise typer.BadParameter("is for the simulated device, which needs Linux", param_hint=option)
         if self.cluster is None:

@@ -15,10 +15,19 @@ if TYPE_CHECKING:
     from ..simulator.upstream.manifest import TreeBuild
 
 
-def built_folders(asked: Sequence[str]) -> list[str]:
-    """Build host code for audits; return the manifests' folders. Raises MpsmithError before the first build."""
-    from ..audit.running.host_code import require_buildable
+AUTO = "auto"
 
+
+def built_folders(asked: Sequence[str]) -> list[str]:
+    """Build host code for audits; return the manifests' folders. Raises MpsmithError before the first build.
+
+    For `auto`, that of the installed torch's macOS wheel; no folder if this machine cannot run it.
+    """
+    from ..audit.running.host_code import installed_host_code, require_buildable
+
+    if list(asked) == [AUTO]:
+        prepared = installed_host_code(say)
+        return [] if prepared is None else [_described(*prepared)]
     for name in asked:
         require_buildable(name)
     if len(set(asked)) < len(asked):
@@ -31,10 +40,14 @@ def _built_folder(asked: str) -> str:
 
     say(f"building the host code of {asked}, where it is not built yet (minutes)")
     folder, built = prepare_host_code(asked, lambda line: None if line.endswith(": compiled") else say(line))
-    for line in lacking(built):
-        say(line)
     if not built.overloads:
         raise MpsmithError(f"no file of {asked} was built, so there is nothing to audit")
+    return _described(folder, built)
+
+
+def _described(folder: Path, built: TreeBuild) -> str:
+    for line in lacking(built):
+        say(line)
     say(summed(built))
     return str(folder)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -68,6 +69,24 @@ def prepare_host_code(asked: str, say: Callable[[str], None]) -> tuple[Path, Tre
         except MpsmithError as error:
             say(f"the wheel of torch {release} cannot be run here, so its source is compiled: {error}")
     return build_host_code(asked, say)
+
+
+def installed_host_code(say: Callable[[str], None]) -> tuple[Path, TreeBuild] | None:
+    """The host code of the installed torch's macOS wheel; None if this machine cannot run it, and on a Mac.
+
+    `say` receives the reason, and messages on downloads.
+    """
+    from ...registry.torch_release import public_version
+    from ..releases.surface.native_functions import installed_release
+
+    if sys.platform == "darwin":
+        return None
+    release = public_version(installed_release())
+    try:
+        return _of_wheel(release, say)
+    except MpsmithError as error:
+        say(f"without the host code of torch {release}: {error}")
+        return None
 
 
 def _of_wheel(release: str, say: Callable[[str], None]) -> tuple[Path, TreeBuild]:

@@ -8,10 +8,12 @@ import pytest
 
 from mpsmith.audit.model.selection import MacOS, Settings
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
+from mpsmith.audit.shipped import requested_releases
 from mpsmith.audit.store.records import Run
 from mpsmith.audit.store.store import Store
 from mpsmith.cli import app, audit
 from mpsmith.cli.audit_options import AuditRequest
+from mpsmith.errors import MpsmithError
 from support.commands import typed
 from support.json_document import documented
 from support.needs import needs_simulated_device
@@ -43,6 +45,15 @@ def test_each_version_is_audited_in_the_given_order(
         ("/built", ("add",), version) for version in versions
     ]
     assert built == [["2.13.0"]]  # once for all versions
+
+
+def test_without_a_machine_for_host_code_shipped_kernels_compute(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit, "built_folders", lambda asked: [])
+    monkeypatch.setattr(requested_releases, "_installed", lambda say: "2.13.0")
+    (subject,) = audit._subjects(AuditRequest(Settings(), Path("store"), host_code="auto"))
+    assert (subject.host_code, subject.shipped) == (None, "2.13.0")
+    with pytest.raises(MpsmithError, match="only host code asks for the version of macOS"):
+        audit._subjects(AuditRequest(Settings(), Path("store"), host_code="auto", macos=(MacOS.SONOMA,)))
 
 
 def run_as(store: Store, macos: str, *outcomes: Outcome) -> Run:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from mpsmith.audit.running import host_code
 from mpsmith.audit.running.host_code import HostCode, build_host_code, load_host_code, require_answers
 from mpsmith.cli.host_code import built_folders
 from mpsmith.errors import MpsmithError
+from mpsmith.registry.torch_release import public_version
 from mpsmith.simulator.errors import MachOError
 from mpsmith.simulator.macho.device_kernels import WheelKernels
 from mpsmith.simulator.objc import bridge
@@ -139,6 +141,24 @@ def test_nothing_is_fetched_where_nothing_can_be_compiled(tmp_path: Path, monkey
     for build in (lambda: built_folders(["2.6.0"]), lambda: build_host_code("2.6.0", print)):
         with pytest.raises(MpsmithError, match="fetch them once with: mpsmith check --setup"):
             build()
+
+
+def test_the_installed_wheel_is_taken_where_it_can_be_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(host_code, "_of_wheel", lambda release, say: (Path(f"/cache/{release}"), BUILT))
+    assert built_folders(["auto"]) == [f"/cache/{public_version(torch.__version__)}"]
+
+    def refusing(release: str, say: object) -> None:
+        raise MachOError("there is no qemu-aarch64 to run arm64 code")
+
+    monkeypatch.setattr(host_code, "_of_wheel", refusing)
+    assert built_folders(["auto"]) == []
+    assert "there is no qemu-aarch64" in "".join(capsys.readouterr())
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(host_code, "_of_wheel", lambda release, say: pytest.fail("a Mac has its own"))
+    assert built_folders(["auto"]) == []
 
 
 def test_a_real_device_has_its_own_host_code(tmp_path: Path) -> None:
