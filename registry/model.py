@@ -81,7 +81,7 @@ Reference = Annotated[str, StringConstraints(pattern=r"^(\d+|https?://\S+)$")]
 ModuleName = Annotated[str, StringConstraints(pattern=r"^[a-z_][a-z0-9_]*$")]
 
 
-Grade = Literal["real device", "shipped kernel", "dispatch only"]
+Grade = Literal["real device", "host code", "shipped kernel", "dispatch only"]
 
 
 class Status(str, Enum):
