@@ -72,7 +72,7 @@ def classify(error: Exception, stage: str) -> DeviceError:
 def _mixes_dtypes(message: str) -> bool:
     """Whether host code asks for a Metal function of two dtypes, or one that casts, which its library lacks.
 
-    Each of the dtypes may have its function, so this is no gap of a dtype.
+    Each of the dtypes may have its function, so this is not a gap of a dtype.
     """
     found = _MISSING_FUNCTION.search(message)
     if found is None:

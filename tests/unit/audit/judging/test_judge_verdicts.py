@@ -624,7 +624,7 @@ def test_copying_the_inputs_is_not_attributed_to_the_operator(played: Any, monke
         ("minimum_dense_cast_float2_float2", CaseVerdict.WRONG),
     ],
 )
-def test_a_metal_function_of_two_dtypes_is_no_gap_of_one(function: str, verdict: CaseVerdict) -> None:
+def test_a_metal_function_of_two_dtypes_is_not_a_gap_of_one(function: str, verdict: CaseVerdict) -> None:
     refused = classify(RuntimeError(f"Failed to create function state object for: {function}"), "forward")
     assert refused.verdict is verdict
     assert refused.refuses_dtypes
