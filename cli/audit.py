@@ -17,6 +17,7 @@ from ..registry.folder import written_folder
 from ..simulator.opening import DeviceKind
 from .audit_lines import ending_lines, opening_lines
 from .audit_options import (
+    AUTO,
     AuditRequest,
     Cluster,
     Compile,
@@ -40,7 +41,7 @@ from .audit_options import (
     shipped_samples,
 )
 from .compiled import show_ended, sync_compiled_run
-from .host_code import AUTO, built_folders, touched_operators
+from .host_code import built_folders, touched_operators
 from .options import (
     DEFAULT_STORE,
     AsJson,

@@ -16,10 +16,10 @@ import typer
 from ..audit.model.selection import MacOS, Settings, Shapes, ShippedSamples
 from ..errors import MpsmithError
 from ..simulator.opening import DeviceKind
-from .host_code import AUTO
 from .options import CASES, DEVICE, EXECUTION, require_profile
 
 _AFTERWARDS = "Afterwards"
+AUTO = "auto"
 # A day: what an audit may spend on one case.
 LONGEST_TIMEOUT = 86_400.0
 MOST_MEMORY_GIB = 2.0**20

@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import MpsmithError
+from .audit_options import AUTO
 from .printing import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ..simulator.upstream.manifest import TreeBuild
-
-
-AUTO = "auto"
 
 
 def built_folders(asked: Sequence[str]) -> list[str]:
