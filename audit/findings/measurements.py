@@ -89,7 +89,7 @@ def _measurement(
 
 
 def _of_grade(operator: OperatorSummary, grade: Grade) -> tuple[str, ...]:
-    return tuple(dtype for dtype, found in operator.dtype_grades.items() if found is grade)
+    return tuple(dtype for dtype, strongest in operator.dtype_grades.items() if strongest is grade)
 
 
 def _lasting_reason(operator: OperatorSummary, overloads: list[OverloadSummary]) -> str | None:

@@ -74,8 +74,8 @@ def _mixes_dtypes(message: str) -> bool:
 
     Each of the dtypes may have its function, so this is not a gap of a dtype.
     """
-    found = _MISSING_FUNCTION.search(message)
-    if found is None:
+    missing = _MISSING_FUNCTION.search(message)
+    if missing is None:
         return False
-    words = found[1].split("_")
+    words = missing[1].split("_")
     return "cast" in words or "castout" in words or len(_METAL_TYPES.intersection(words)) > 1
