@@ -64,9 +64,7 @@ def test_the_strongest_grade_of_several_is_known() -> None:
         ({"chain": False, "relu": False}, Grade.DISPATCH_ONLY),  # the user's code did not call it
     ],
 )
-def test_what_is_composed_of_host_code_alone_has_that_grade(
-    store: Store, called: dict[str, bool], grade: Grade
-) -> None:
+def test_compositions_of_host_code_have_that_grade(store: Store, called: dict[str, bool], grade: Grade) -> None:
     environment = {"simulated": True, "variables": {}, "host_code": {"overloads": ["aten::relu"]}}
     recording = begun(store, {"ops": [], "dtypes": []}, environment)
     recording.add(opinfo("chain"), calls=called, done=False)
