@@ -93,12 +93,6 @@ IValue fitted(const IValue& value, const c10::TypePtr& type) {
   }
 }
 
-std::vector<int64_t> numbers(const IValue& list) {
-  std::vector<int64_t> result;
-  for (const IValue& element : list.toListRef()) result.push_back(element.toInt());
-  return result;
-}
-
 constexpr int64_t kBufferBytes = 256; // recorder.mm's heaps give each buffer a multiple of it
 
 // The same sizes, strides and offset over a copy of the whole memory.
@@ -113,39 +107,107 @@ char* memory_of(const at::Tensor& tensor) {
   return static_cast<char*>(tensor.is_mps() && data != nullptr ? metal_buffer_contents(data) : data);
 }
 
-// The arguments of a call as tensors of this process. A tensor in shared memory is a tuple: whether it is on mps, address
-// and bytes of its memory, dtype, offset, sizes and strides, and whether it is lazily conjugated and negated. Tensors in
-// the same memory share it on mps, too.
+IValue traced(const IValue& value) {
+  if (value.isTensor()) return on_mps(value.toTensor());
+  if (!value.isList()) return value;
+  c10::impl::GenericList list(c10::AnyType::get());
+  for (const IValue& element : value.toListRef()) list.push_back(traced(element));
+  return list;
+}
+
+// The arguments of a call from the pickle of a tuple, as `shared_memory.pickled` writes it. torch's own reader takes
+// longer than many calls where it is emulated. A tensor in shared memory is a tuple: whether it is on mps, address and
+// bytes of its memory, dtype, offset, sizes and strides, and whether it is lazily conjugated and negated. Tensors in the
+// same memory share it on mps, too.
 class Arguments {
  public:
-  IValue operator()(const IValue& value) {
-    if (value.isTuple()) return described(value.toTupleRef().elements());
-    if (value.isTensor()) return on_mps(value.toTensor());
-    if (!value.isList()) return value;
-    c10::impl::GenericList list(c10::AnyType::get());
-    for (const IValue& element : value.toListRef()) list.push_back((*this)(element));
-    return list;
+  explicit Arguments(const std::vector<char>& pickle) : at_(pickle.data() + 3) {}
+  bool ended() const { return *at_ == 't'; }
+  IValue next() {
+    switch (*at_++) {
+      case 'N':
+        return IValue();
+      case '\x88':
+        return true;
+      case '\x89':
+        return false;
+      case '\x8a':
+        ++at_;
+        return taken<int64_t>();
+      case 'G':
+        return real();
+      case 'c': { // builtins.complex, called with a tuple
+        at_ += strlen("builtins\ncomplex\n(G");
+        const double first = real();
+        ++at_;
+        const c10::complex<double> value(first, real());
+        at_ += 2;
+        return value;
+      }
+      case 'X': {
+        const auto size = taken<uint32_t>();
+        at_ += size;
+        return std::string(at_ - size, size);
+      }
+      case ']': {
+        c10::impl::GenericList list(c10::AnyType::get());
+        for (++at_; *at_ != 'e';) list.push_back(next());
+        ++at_;
+        return list;
+      }
+      default:
+        return described();
+    }
   }
 
  private:
-  at::Tensor described(c10::ArrayRef<IValue> of) {
-    const auto device = of[0].toInt() != 0 ? at::kMPS : at::kCPU;
-    const int64_t address = of[1].toInt(), bytes = of[2].toInt();
+  template <typename T>
+  T taken() {
+    T value;
+    memcpy(&value, at_, sizeof value);
+    at_ += sizeof value;
+    return value;
+  }
+  double real() {
+    const uint64_t bits = __builtin_bswap64(taken<uint64_t>());
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+  }
+  int64_t number() {
+    at_ += 2;
+    return taken<int64_t>();
+  }
+  std::vector<int64_t> numbers() {
+    std::vector<int64_t> all;
+    for (at_ += 2; *at_ != 'e';) all.push_back(number());
+    ++at_;
+    return all;
+  }
+  bool flag() { return *at_++ == '\x88'; }
+
+  at::Tensor described() {
+    const bool is_mps = number() != 0;
+    const auto device = is_mps ? at::kMPS : at::kCPU;
+    const int64_t address = number(), bytes = number();
     at::Tensor& memory = memories_[address];
     if (!memory.defined()) {
       memory = at::empty({bytes}, at::TensorOptions().device(device).dtype(at::kByte));
       if (bytes > 0) memcpy(memory_of(memory), reinterpret_cast<void*>(address), bytes);
       // Kernels may read further, and the buffer may have been used before.
-      if (bytes > 0 && of[0].toInt() != 0) memset(memory_of(memory) + bytes, 0, -bytes & (kBufferBytes - 1));
+      if (bytes > 0 && is_mps) memset(memory_of(memory) + bytes, 0, -bytes & (kBufferBytes - 1));
     }
-    const auto dtype = c10::scalarTypeToTypeMeta(of[3].toScalarType());
+    const auto dtype = c10::scalarTypeToTypeMeta(static_cast<c10::ScalarType>(number()));
     auto result = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(memory.storage()), memory.key_set(), dtype);
-    const auto sizes = numbers(of[5]), strides = numbers(of[6]);
-    result.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides, of[4].toInt());
-    if (of[7].toBool()) result._set_conj(true);
-    if (of[8].toBool()) result._set_neg(true);
+    const int64_t offset = number();
+    const auto sizes = numbers(), strides = numbers();
+    result.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides, offset);
+    if (flag()) result._set_conj(true);
+    if (flag()) result._set_neg(true);
+    ++at_;
     return result;
   }
+  const char* at_;
   std::map<int64_t, at::Tensor> memories_;
 
  public:
@@ -172,6 +234,8 @@ class Pickle {
     raw(&size, sizeof size);
     bytes_ += text;
   }
+  // Whether a lazily conjugated or negated result was computed, or one was copied to the device.
+  bool computed() const { return computed_; }
   std::vector<char> taken() {
     bytes_ += "t.";
     return {bytes_.begin(), bytes_.end()};
@@ -206,6 +270,7 @@ class Pickle {
   void add(const at::Tensor& given) {
     TORCH_CHECK(given.has_storage(), "memory of a tensor that is not strided is not simulated");
     const at::Tensor tensor = given.resolve_conj().resolve_neg(), shared = tensor.is_mps() ? tensor : on_mps(tensor);
+    computed_ |= !shared.is_same(given);
     kept_.push_back(shared);
     bytes_ += '(';
     add(int64_t(tensor.is_mps()));
@@ -237,29 +302,42 @@ class Pickle {
 
   std::string bytes_;
   std::vector<at::Tensor>& kept_;
+  bool computed_ = false;
 };
+
+const c10::OperatorHandle& operation_named(const std::string& name) {
+  static std::map<std::string, c10::OperatorHandle> known;
+  const auto found = known.find(name);
+  if (found != known.end()) return found->second;
+  const auto dot = name.find('.');
+  const auto overload = dot == std::string::npos ? std::string() : name.substr(dot + 1);
+  auto operation = c10::Dispatcher::singleton().findSchemaOrThrow(name.substr(0, dot).c_str(), overload.c_str());
+  return known.emplace(name, operation).first->second;
+}
 
 enum class Task { serve, trace, compute };
 
 std::vector<char> called(const std::string& name, const std::vector<char>& pickled, Task task) {
   static std::vector<at::Tensor> kept;
-  const auto dot = name.find('.');
-  const auto overload = dot == std::string::npos ? std::string() : name.substr(dot + 1);
-  auto operation = c10::Dispatcher::singleton().findSchemaOrThrow(name.substr(0, dot).c_str(), overload.c_str());
+  static bool unsettled = true; // commands or records may be left of the call before
+  kept.clear();
+  const auto& operation = operation_named(name);
   const auto& wanted = operation.schema().arguments();
-  const IValue given =
-      task == Task::compute ? torch::jit::unpickle(pickled.data(), pickled.size()) : torch::jit::pickle_load(pickled);
-  const auto& values = given.toTupleRef().elements();
+  Arguments on_device(pickled);
+  std::vector<IValue> values;
+  if (task == Task::compute) {
+    while (!on_device.ended()) values.push_back(on_device.next());
+  } else {
+    values = torch::jit::pickle_load(pickled).toTupleRef().elements().vec();
+  }
   // Last, and not an argument: the state of the generator, which becomes the one after the call.
   const bool draws = task == Task::compute && values.size() == wanted.size() + 1;
   TORCH_CHECK(
       values.size() == wanted.size() || draws, name, " takes ", wanted.size(), " arguments, not ", values.size());
   torch::jit::Stack stack;
   std::vector<IValue> written;
-  Arguments on_device;
-  kept.clear();
   for (size_t i = 0; i < wanted.size(); i++) {
-    IValue value = fitted(task == Task::serve ? values[i] : on_device(values[i]), wanted[i].type());
+    IValue value = fitted(task == Task::trace ? traced(values[i]) : values[i], wanted[i].type());
     stack.push_back(task != Task::serve && value.isDevice() ? IValue(c10::Device(at::kMPS, 0)) : std::move(value));
     if (wanted[i].alias_info() != nullptr && wanted[i].alias_info()->isWrite()) written.push_back(stack.back());
   }
@@ -273,13 +351,17 @@ std::vector<char> called(const std::string& name, const std::vector<char>& pickl
   at::Tensor state;
   at::Generator generator;
   if (draws) {
-    state = on_device(values.back()).toTensor();
+    state = values.back().toTensor();
     generator = at::detail::getMPSHooks().getDefaultGenerator();
     generator.set_state(state);
   }
-  at::detail::getMPSHooks().deviceSynchronize();
-  metal_recorder_take();
-  mpsmith_drain_host_work(); // of calls that raised
+  values.clear(); // the call may be the last to hold an argument
+  if (unsettled) {
+    at::detail::getMPSHooks().deviceSynchronize();
+    metal_recorder_take();
+    mpsmith_drain_host_work();
+  }
+  unsettled = true;
   const int64_t graphs = mpsgraph_simulator_runs();
   operation.callBoxed(stack);
   at::detail::getMPSHooks().deviceSynchronize();
@@ -294,6 +376,7 @@ std::vector<char> called(const std::string& name, const std::vector<char>& pickl
   answer.add(written);
   answer.add(trace);
   answer.add(work);
+  unsettled = answer.computed();
   return answer.taken();
 }
 

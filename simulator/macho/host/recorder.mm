@@ -15,7 +15,12 @@
 namespace {
 
 std::mutex mutex;
-std::ostringstream record;
+// Not a stream, which takes ten times as long.
+std::string record;
+void note(const char* event, std::initializer_list<uint64_t> numbers) {
+  record += event;
+  for (const uint64_t number : numbers) record.append(1, ' ').append(std::to_string(number));
+}
 struct Kernel {
   std::string name;
   int64_t remote;
@@ -28,7 +33,8 @@ std::vector<Kernel>& kernels() {
 const char* load(const void*, uint64_t bytes, int64_t* library) {
   *library = static_cast<int64_t>(bytes);
   const std::lock_guard<std::mutex> guard(mutex);
-  record << "library " << bytes << '\n';
+  note("library", {bytes});
+  record += '\n';
   return remote_is_there() ? remote_programs().load(nullptr, 0, library) : nullptr;
 }
 const char* compile(const char* source, uint64_t bytes, int64_t* library) {
@@ -69,7 +75,7 @@ void hexadecimal(const void* from, uint64_t bytes) {
   static const char digits[] = "0123456789abcdef";
   for (uint64_t i = 0; i < bytes; ++i) {
     const auto byte = static_cast<const uint8_t*>(from)[i];
-    record << digits[byte >> 4] << digits[byte & 15];
+    record.append({digits[byte >> 4], digits[byte & 15]});
   }
 }
 // "launch NAME X Y Z X Y Z" with grid and group, then for each binding "INDEX OFFSET BYTES", at most 256 bytes, or none
@@ -78,16 +84,16 @@ const char* launch(int64_t number, const MetalLaunch* launch) {
   // Metal runs no thread for an empty grid; only its validation, which no release enables, refuses it.
   const bool computes = remote_is_there() && launch->grid[0] * launch->grid[1] * launch->grid[2] > 0;
   const std::lock_guard<std::mutex> guard(mutex);
-  record << "launch " << kernels()[number].name;
-  for (uint64_t size : launch->grid) record << ' ' << size;
-  for (uint64_t size : launch->group) record << ' ' << size;
+  const auto &grid = launch->grid, &group = launch->group;
+  note(("launch " + kernels()[number].name).c_str(), {grid[0], grid[1], grid[2], group[0], group[1], group[2]});
   for (uint64_t i = 0; i < launch->binding_count; ++i) {
     const MetalBinding& bound = launch->bindings[i];
-    record << ' ' << bound.index << ' ' << bound.address - bound.base << ' ';
+    note("", {bound.index, bound.address - bound.base});
+    record += ' ';
     const uint64_t left = bound.size - (bound.address - bound.base);
     hexadecimal(reinterpret_cast<const void*>(bound.address), computes ? 0 : left < 256 ? left : 256);
   }
-  record << '\n';
+  record += '\n';
   return computes ? remote_programs().launch(kernels()[number].remote, launch) : nullptr;
 }
 
@@ -107,10 +113,11 @@ extern "C" __attribute__((visibility("default"))) const char* metal_recorder_tak
   static std::string taken;
   static int64_t waits = 0;
   const std::lock_guard<std::mutex> guard(mutex);
-  record << "waits " << metal_simulator_waits() - waits << '\n';
+  note("waits", {static_cast<uint64_t>(metal_simulator_waits() - waits)});
+  record += '\n';
   waits = metal_simulator_waits();
-  taken = record.str();
-  record.str("");
+  taken.swap(record);
+  record.clear();
   return taken.c_str();
 }
 
@@ -185,7 +192,8 @@ static bool is_in(int64_t library, const std::string& name) {
 @implementation SimulatedBlitEncoder (Recorded)
 - (void)fillBuffer:(id<MTLBuffer>)buffer range:(NSRange)range value:(uint8_t)value {
   const std::lock_guard<std::mutex> guard(mutex);
-  record << "fill " << range.location << ' ' << range.length << ' ' << int(value) << '\n';
+  note("fill", {range.location, range.length, value});
+  record += '\n';
   [commands_ simulatedCommand:[buffer, range, value] {
     memset((char*)[buffer contents] + range.location, value, range.length);
   }];
@@ -196,7 +204,8 @@ static bool is_in(int64_t library, const std::string& name) {
      destinationOffset:(NSUInteger)destination
                   size:(NSUInteger)size {
   const std::lock_guard<std::mutex> guard(mutex);
-  record << "copy " << source << ' ' << destination << ' ' << size << '\n';
+  note("copy", {source, destination, size});
+  record += '\n';
   [commands_ simulatedCommand:[from, source, to, destination, size] {
     memmove((char*)[to contents] + destination, (const char*)[from contents] + source, size);
   }];

@@ -19,6 +19,7 @@ static const uint8_t pairs[][2] = {
 };
 
 int darwin_error(int number) {
+  if (number == 0) return 0; // most calls succeed
   for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
     if (pairs[i][0] == number) return pairs[i][1];
   return number;

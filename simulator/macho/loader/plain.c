@@ -26,12 +26,15 @@ extern float _Complex __mulsc3(float, float, float, float), __divsc3(float, floa
 // musl's acoshf returns numbers for some arguments below -2, where acosh is not defined.
 static float acosh_of_float(float x) { return x < 1 ? NAN : acoshf(x); }
 
+// zig's bzero writes byte by byte.
+static void zero(void* to, size_t size) { memset(to, 0, size); }
+
 #define S(name) OFFER(name, name);
 #define MATH(name) S(name) S(name##f)
 // clang-format off
 S(__divti3) S(__modti3) S(__udivti3) S(__umodti3) S(__muldc3) S(__mulsc3) S(__divdc3) S(__divsc3)
 S(malloc) S(calloc) S(realloc) S(free) S(aligned_alloc) S(abort) S(_exit) S(getenv) S(setenv) S(unsetenv)
-S(memchr) S(memcmp) S(memcpy) S(memmove) S(memset) S(bzero) S(strcat) S(strchr) S(strcmp) S(strcpy) S(strdup)
+S(memchr) S(memcmp) S(memcpy) S(memmove) S(memset) OFFER(bzero, zero); S(strcat) S(strchr) S(strcmp) S(strcpy) S(strdup)
 S(strlen) S(strncat) S(strncmp) S(strncpy) S(strnlen) S(strpbrk) S(strrchr) S(strspn) S(strcspn) S(strstr)
 S(strtok_r) S(strcasecmp) S(strncasecmp) S(strlcpy) S(strlcat)
 S(atof) S(atoi) S(atol) S(atoll) S(strtod) S(strtof) S(strtol) S(strtoll) S(strtoul) S(strtoull) S(lldiv)

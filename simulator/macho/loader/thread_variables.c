@@ -65,11 +65,23 @@ void* thread_variable(const uint64_t* descriptor) {
   return *block + descriptor[2];
 }
 
-// The caller relies on every register but x0, x16 and x17.
+// The caller relies on every register but x0, x16 and x17. The first part answers for a block that is there.
 extern void thread_variable_code(void);
+_Static_assert(offsetof(Thread, blocks) == 0, "the code below takes blocks for the first field");
 __asm__(
     ".globl thread_variable_code\n"
     "thread_variable_code:\n"
+    "  mrs x16, tpidr_el0\n"
+    "  add x16, x16, :tprel_hi12:current\n"
+    "  ldr x16, [x16, :tprel_lo12_nc:current]\n"
+    "  cbz x16, 1f\n"
+    "  ldr x17, [x0, #8]\n"
+    "  ldr x16, [x16, x17, lsl #3]\n"
+    "  cbz x16, 1f\n"
+    "  ldr x17, [x0, #16]\n"
+    "  add x0, x16, x17\n"
+    "  ret\n"
+    "1:\n"
     "  stp x29, x30, [sp, #-16]!\n"
     "  mov x29, sp\n"
     "  sub sp, sp, #656\n"

@@ -159,20 +159,20 @@ struct Dispatch {
 }
 - (void)simulatedCheckBuffers {
   const MetalKernel& kernel = pipeline_->kernel_;
-  const std::string name = "the kernel '" + text_of(pipeline_->label_) + "' ";
+  const auto name = [&] { return "the kernel '" + text_of(pipeline_->label_) + "' "; };
   for (uint64_t i = 0; i < kernel.parameter_count; ++i) {
     const MetalParameter& parameter = kernel.parameters[i];
     const Slot& slot = slots_[parameter.index];
     if (parameter.size == 0 && !slot.is_set()) {
       continue; // a pointer that the kernel may never dereference; a run detects it
     }
-    require(slot.is_set(), name + "reads " + argument_text(parameter) + ", and nothing is bound there");
+    require(slot.is_set(), name() + "reads " + argument_text(parameter) + ", and nothing is bound there");
     const MetalBinding bound = slot.binding(parameter.index);
     const uint64_t available = bound.base + bound.size - bound.address;
     require(
         parameter.size <= available,
-        name + "reads " + std::to_string(parameter.size) + " bytes of " + argument_text(parameter) + ", which holds " +
-            std::to_string(available));
+        name() + "reads " + std::to_string(parameter.size) + " bytes of " + argument_text(parameter) +
+            ", which holds " + std::to_string(available));
   }
 }
 - (void)simulatedCheckGroup:(MTLSize)group {

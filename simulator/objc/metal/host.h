@@ -22,26 +22,24 @@ void objc_simulator_raise_misuse();
 // The number of raised errors: unfinished objects after an error are not another error.
 extern std::atomic<int> mistakes_raised;
 
-// Raises an error where Metal's validation layer would abort.
-inline void require(bool condition, const std::string& message) {
-  if (!condition) {
-    ++mistakes_raised;
-    throw std::runtime_error("Metal, simulated: " + message);
-  }
+[[noreturn]] inline void raise_mistake(const std::string& message) {
+  ++mistakes_raised;
+  throw std::runtime_error("Metal, simulated: " + message);
 }
+// Raises an error where Metal's validation layer would abort. A macro, because most messages take longer than the call.
+#define require(condition, ...) ((condition) ? void() : raise_mistake(__VA_ARGS__))
 
 inline bool mode_is(const char* name) {
   const char* mode = std::getenv("MPSMITH_METAL_MODE");
   return mode != nullptr && std::strcmp(mode, name) == 0;
 }
 // What Metal's API validation alone refuses. `mpsmith try` collects it in a file, and the program goes on.
-inline void require_valid(bool condition, const std::string& message) {
+inline void note_invalid(const std::string& message) {
   const char* path = std::getenv("MPSMITH_METAL_FINDINGS");
-  require(condition || path != nullptr, message);
-  if (!condition) {
-    std::ofstream(path, std::ios::app) << message << "\n";
-  }
+  require(path != nullptr, message);
+  std::ofstream(path, std::ios::app) << message << "\n";
 }
+#define require_valid(condition, ...) ((condition) ? void() : note_invalid(__VA_ARGS__))
 
 id<MTLDevice> simulated_device();
 // The number of the element type of the tensor whose memory starts here, or 0.

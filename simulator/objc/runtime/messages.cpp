@@ -59,11 +59,11 @@ struct Cache {
     SEL name;
     IMP function;
   };
-  std::array<Row, 1024> rows{};
+  std::array<Row, 4096> rows{}; // hundreds are in use, and each collision costs searches by name
   unsigned generation = 0;
   Row& row(Class of, SEL name) {
-    const auto mixed = reinterpret_cast<uintptr_t>(of) / 8 ^ reinterpret_cast<uintptr_t>(name);
-    return rows[(mixed ^ mixed >> 10) % rows.size()];
+    const uint64_t both = reinterpret_cast<uintptr_t>(of) * 31 + reinterpret_cast<uintptr_t>(name);
+    return rows[both * 0x9E3779B97F4A7C15 >> 52]; // the golden ratio: classes and names are evenly spaced
   }
 };
 thread_local Cache cache;
@@ -101,11 +101,7 @@ IMP method_or_null(Class of, SEL name) {
   }
   Cache::Row& row = cache.row(of, name);
   if (row.of != of || row.name != name) {
-    IMP found = find_method(of, reinterpret_cast<const char*>(name));
-    if (found == nullptr) {
-      return nullptr;
-    }
-    row = {of, name, found};
+    row = {of, name, find_method(of, reinterpret_cast<const char*>(name))};
   }
   return row.function;
 }

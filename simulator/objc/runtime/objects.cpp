@@ -109,19 +109,35 @@ std::vector<id>& autorelease_pools() {
   return objects;
 }
 
+// The function of the class itself, or null; from the cache of methods, where a class has that of its superclass, too.
+IMP own_function(Class of, SEL name) {
+  IMP found = objc::method_or_null(of, name);
+  return found && of->superclass && found == objc::method_or_null(of->superclass, name) ? nullptr : found;
+}
+
 // Calls `.cxx_construct` of each class from the root on.
 void construct(id object, Class of) {
+  static const SEL name = sel_registerName(".cxx_construct");
+  if (objc::method_or_null(of, name) == nullptr) {
+    return;
+  }
   if (of->superclass != nullptr) {
     construct(object, of->superclass);
   }
-  if (IMP own = objc::own_method(of, ".cxx_construct")) {
+  if (IMP own = own_function(of, name)) {
     reinterpret_cast<id (*)(id, SEL)>(own)(object, nullptr);
   }
 }
 
-id send(id object, const char* name) {
-  return objc::function<id(id, SEL)>(object, name)(object, sel_registerName(name));
+id send(id object, SEL name) {
+  return reinterpret_cast<id (*)(id, SEL)>(objc_simulator_lookup(object, name))(object, name);
 }
+// Registered once: a look-up of the name takes longer than a message.
+#define SELECTOR(NAME) \
+  ([] { \
+    static const SEL name = sel_registerName(NAME); \
+    return name; \
+  }())
 
 struct Misuse {
   std::mutex mutex;
@@ -182,8 +198,9 @@ id class_createInstance(Class of, size_t extra) {
   return object;
 }
 void object_dispose(id object) {
-  for (Class c = object->isa; c != nullptr; c = c->superclass) {
-    if (IMP destruct = objc::own_method(c, ".cxx_destruct")) {
+  static const SEL name = sel_registerName(".cxx_destruct");
+  for (Class c = object->isa; c != nullptr && objc::method_or_null(c, name) != nullptr; c = c->superclass) {
+    if (IMP destruct = own_function(c, name)) {
       reinterpret_cast<void (*)(id, SEL)>(destruct)(object, nullptr);
     }
   }
@@ -192,13 +209,13 @@ void object_dispose(id object) {
   quarantine().put(header_of(object));
 }
 
-id objc_alloc(Class of) { return of ? send(reinterpret_cast<id>(of), "alloc") : nullptr; }
+id objc_alloc(Class of) { return of ? send(reinterpret_cast<id>(of), SELECTOR("alloc")) : nullptr; }
 id objc_allocWithZone(Class of) { return objc_alloc(of); }
 id objc_alloc_init(Class of) {
   id object = objc_alloc(of);
-  return object ? send(object, "init") : nullptr;
+  return object ? send(object, SELECTOR("init")) : nullptr;
 }
-id objc_opt_new(Class of) { return of ? send(reinterpret_cast<id>(of), "new") : nullptr; }
+id objc_opt_new(Class of) { return of ? send(reinterpret_cast<id>(of), SELECTOR("new")) : nullptr; }
 
 // ---------------------------------------------------------------------------------------------- reference counts
 void objc_simulator_retain(id object) { ++header_of(object)->references; }
@@ -288,7 +305,7 @@ id objc_getProperty(id self, SEL, ptrdiff_t offset, BOOL) {
 }
 static void set_property(id self, ptrdiff_t offset, id value, bool copy) {
   auto* place = reinterpret_cast<id*>(reinterpret_cast<char*>(self) + offset);
-  value = copy && value != nullptr ? send(value, "copy") : objc_retain(value);
+  value = copy && value != nullptr ? send(value, SELECTOR("copy")) : objc_retain(value);
   id old = *place;
   *place = value;
   objc_release(old);

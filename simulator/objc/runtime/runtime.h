@@ -85,9 +85,6 @@ bool is_released(id object);
 // call that can.
 void note_misuse(const std::string& text);
 
-template <class F>
-F* function(id object, const char* name);
-
 } // namespace objc
 
 struct objc_class { // class_t
@@ -105,9 +102,4 @@ id objc_retain(id object);
 void objc_release(id object);
 id objc_autorelease(id object);
 SEL sel_registerName(const char* name);
-}
-
-template <class F>
-F* objc::function(id object, const char* name) {
-  return reinterpret_cast<F*>(objc_simulator_lookup(object, sel_registerName(name)));
 }

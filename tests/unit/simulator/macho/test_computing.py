@@ -218,6 +218,21 @@ def test_an_error_of_the_release_is_raised_and_the_process_goes_on(process: Host
     assert process.compute("aten::neg", torch.ones(2)).results[0].tolist() == [-1, -1]
 
 
+def test_arguments_of_every_kind_arrive(process: HostProcess) -> None:
+    numbers, z = torch.tensor([-3.0, 5.0]), torch.tensor([1 + 2j, -1j])
+    calls: list[tuple[str, tuple[object, ...], torch.Tensor]] = [
+        ("mul.Scalar", (z, 2 - 3j), z * (2 - 3j)),
+        ("div.Tensor_mode", (numbers, torch.tensor([2.0, 3.0]), "floor"), torch.tensor([-2.0, 1.0])),
+        ("sum.dim_IntList", (numbers.expand(3, 2), [-1, 0], True, torch.int64), torch.tensor([[6]])),
+        ("roll", (numbers, [-(2**40) - 1], [0]), numbers.flip(0)),
+        ("mul.Tensor", (z.conj(), z), z.conj() * z),
+        ("mul.Tensor", (z.conj().imag, numbers), z.conj().imag * numbers),
+    ]
+    for overload, arguments, expected in calls:
+        (result,) = process.compute(f"aten::{overload}", *arguments).results
+        torch.testing.assert_close(result, expected)
+
+
 def test_swapped_bindings_and_a_smaller_grid_are_found() -> None:
     """Faults in the messages between host code and kernels change results."""
     from mpsmith.simulator.objc import bridge
