@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from ..errors import KernelFault
 from ..metal.binding import ArgCasts, Buffer, bind
@@ -27,7 +28,7 @@ class BoundKernel:
         """Bytes of threadgroup memory besides what a launch passes; what the kernel declares itself is not read."""
         return 0
 
-    @property
+    @cached_property
     def buffer_parameters(self) -> dict[int, tuple[str, int]]:
         """The name of each buffer argument and the bytes that a reference reads (0 for a pointer), by index."""
         arguments = self.kernel.signature.buffers

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 _NUMBER = struct.Struct("<q")
 _TWO = struct.Struct("<2Q")
+# The kernel's number and struct MetalLaunch, then struct MetalBinding, of metal/programs.h.
+_LAUNCH, _BINDING = struct.Struct("<q24Q"), struct.Struct("<6Q")
 
 
 class KernelRequests:
@@ -62,11 +64,9 @@ class KernelRequests:
         raise ValueError(f"{kind!r} is not a request")
 
     def _launched(self, request: bytes) -> bytes:
-        bridge = self._bridge
-        (number,), size = _NUMBER.unpack_from(request), _NUMBER.size
-        launch = bridge.MetalLaunch.from_buffer_copy(request, size)
-        bindings = (bridge.MetalBinding * launch.binding_count).from_buffer_copy(request, size + ctypes.sizeof(launch))
-        bridge.launch(number, launch, list(bindings))
+        number, *sizes = _LAUNCH.unpack_from(request)
+        bindings = _BINDING.iter_unpack(request[_LAUNCH.size :])
+        self._bridge.launch(number, tuple(sizes[:3]), tuple(sizes[3:6]), sizes[6:22], bindings)
         return b""
 
 

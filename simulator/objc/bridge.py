@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ..air.bound_kernels import BoundKernel, BoundLibrary
-from ..air.library import AirLibrary
+from ..air.library import AirLibrary, Size
 from ..air.metallib import SourceLibrary, compiled_library, programs_in
 from ..errors import MetalRuntimeError
 from ..metal.binding import Buffer, threadgroup_memory
-from ..metal.element_types import HOST_NUMBERS, Numbers
+from ..metal.element_types import HOST_NUMBERS
 from ..metal.function_constants import Constant
 from ..metal.includes import ProgramSource, embed
 from ..metal.library import SimulatedKernel
@@ -154,17 +154,22 @@ def add_kernel(library: int, name: str) -> tuple[int, SimulatedKernel | BoundKer
     return len(_kernels) - 1, _kernels[-1]
 
 
-def _numbers_in(binding: MetalBinding) -> Numbers:
-    """The element type of a binding; "" (any type) for zeros that are passed by value."""
-    zeros = binding.by_value and not any(ctypes.string_at(binding.address, binding.size))
-    return "" if zeros else HOST_NUMBERS[binding.element_type]
+def _buffer(address: int, base: int, size: int, element_type: int, by_value: int) -> Buffer:
+    """A bound buffer. Its element type is "" (any type) for zeros that are passed by value."""
+    zeros = by_value and not any(ctypes.string_at(address, size))
+    return Buffer(address, base, size, None, "" if zeros else HOST_NUMBERS[element_type], bool(by_value))
 
 
-def launch(number: int, given: MetalLaunch, bindings: Sequence[MetalBinding]) -> None:
-    """Run a kernel. Raises KernelFault if the kernel does something invalid, and MpsmithError if it cannot be run."""
-    buffers = {b.index: Buffer(b.address, b.base, b.size, None, _numbers_in(b), bool(b.by_value)) for b in bindings}
-    memory = {slot: threadgroup_memory(size) for slot, size in enumerate(given.threadgroup_bytes) if size}
-    _kernels[number].launch(tuple(given.grid), tuple(given.group), buffers, memory)
+def launch(
+    number: int, grid: Size, group: Size, threadgroup_bytes: Iterable[int], bindings: Iterable[tuple[int, ...]]
+) -> None:
+    """Run a kernel; a binding has the fields of MetalBinding.
+
+    Raises KernelFault if the kernel does something invalid, and MpsmithError if it cannot be run.
+    """
+    buffers = {index: _buffer(*fields) for index, *fields in bindings}
+    memory = {slot: threadgroup_memory(size) for slot, size in enumerate(threadgroup_bytes) if size}
+    _kernels[number].launch(grid, group, buffers, memory)
     _counted[0] += 1
 
 
@@ -217,7 +222,9 @@ def _kernel(library: int, name: bytes, facts: Any) -> None:
 
 @_guarded
 def _launch(number: int, rows: Any) -> None:
-    launch(number, rows[0], rows[0].bindings[: rows[0].binding_count])
+    given = rows[0]
+    bindings = [tuple(getattr(row, name) for name, _ in row._fields_) for row in given.bindings[: given.binding_count]]
+    launch(number, tuple(given.grid), tuple(given.group), given.threadgroup_bytes, bindings)
 
 
 def launches() -> int:

@@ -6,6 +6,7 @@ import ctypes
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 # Copies and reads to the host, which are not kernels.
@@ -44,7 +45,7 @@ class HostWork:
         return self.on_cpu[LOST]
 
     def __add__(self, other: HostWork) -> HostWork:
-        counted = self.on_cpu + other.on_cpu
+        counted = self.on_cpu + other.on_cpu if self.on_cpu and other.on_cpu else self.on_cpu or other.on_cpu
         return HostWork(self.calls + other.calls, self.graphs + other.graphs, self.waits + other.waits, counted)
 
 
@@ -59,14 +60,15 @@ def observe(library: Path, overloads: Iterable[str]) -> Callable[[], dict[str, H
     return lambda: parse_host_work(loaded.mpsmith_drain_host_work().decode())
 
 
+@lru_cache(maxsize=1024)
 def parse_host_work(text: str) -> dict[str, HostWork]:
-    """The work by overload, from the text that host_work.mm writes."""
+    """The work by overload, from the text that host_work.mm writes; not to be changed, as equal texts share it."""
     return dict(map(_parsed, text.splitlines()))
 
 
 def joined(work: Mapping[str, HostWork], more: Mapping[str, HostWork]) -> dict[str, HostWork]:
     """The sum of both, by overload."""
-    return {**work, **{name: work.get(name, HostWork()) + added for name, added in more.items()}}
+    return {**work, **{name: work[name] + added if name in work else added for name, added in more.items()}}
 
 
 def _parsed(line: str) -> tuple[str, HostWork]:
