@@ -7,6 +7,7 @@ import ctypes
 import math
 import re
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -43,6 +44,9 @@ NEWEST_AIR = Version(2, 8)
 
 MOST_QUICK_THREADS = 1 << 16
 """The largest grid of a kernel that is compiled without optimization: with more threads that takes longer in all."""
+
+SLOW_SECONDS = 0.5
+"""A kernel of which one launch took more processor time is compiled with optimization. Its results are the same."""
 
 
 class AirLibrary:
@@ -143,6 +147,9 @@ class AirKernel:
         self._loaded: dict[Build, LoadedKernel] = {}
         self._constants: Constants = {}
         self._loading = threading.Lock()
+        self._slow = False
+        self._written = frozenset(argument.index for argument in signature.buffers if argument.writable)
+        self._indirect = [argument for argument in signature.buffers if argument.indirect and argument.used]
 
     def __repr__(self) -> str:
         return f"<{_named(self.signature.name, self.release)}>"
@@ -232,7 +239,9 @@ class AirKernel:
 
     def _pointed_at(self, buffers: Mapping[int, Buffer]) -> tuple[Buffer, ...]:
         """The bound buffers into which an argument buffer of pointers points, too."""
-        given = [a for a in self.signature.buffers if a.indirect and a.used and a.index in buffers]
+        given = [argument for argument in self._indirect if argument.index in buffers]
+        if not given:
+            return ()
         words = {w for a in given for w in (ctypes.c_uint64 * (a.size // 8)).from_address(buffers[a.index].address)}
         return tuple(b for b in buffers.values() if any(b.base <= word < b.base + b.size for word in words))
 
@@ -240,12 +249,14 @@ class AirKernel:
         self, bound: BoundArguments, shared: Mapping[int, Buffer], grid: Size, group: Size
     ) -> Callable[[], None]:
         mode = current_mode(self._mode)
-        fast: Build = "quick" if math.prod(grid) <= MOST_QUICK_THREADS else "optimized"
+        fast: Build = "quick" if math.prod(grid) <= MOST_QUICK_THREADS and not self._slow else "optimized"
         kernel = self._kernel("checked" if mode == "checked" else fast)
         launch = self._grid_launch(bound, shared, mode, grid, group)
 
         def run_in_order(schedule: GridLaunch) -> None:
+            begin = time.process_time()
             messages = runtime_of(self._compiler.scheduler).run(kernel, schedule)
+            self._slow |= time.process_time() - begin > SLOW_SECONDS
             if messages:
                 raise KernelFault(self._explained(messages, {**bound.buffers, **shared}))
 
@@ -326,7 +337,6 @@ class AirKernel:
         addresses = [0] * (FIRST_THREADGROUP_SLOT + MAX_BUFFERS if shared else MAX_BUFFERS)
         for index, buffer in buffers.items():
             addresses[index] = buffer.address
-        written = {argument.index for argument in self.signature.buffers if argument.writable}
         guarded = mode != "fast" or sum(buffer.size for buffer in buffers.values()) <= GUARDED_BYTES
         # Memory behind pointers is not copied, so the same memory as an argument must not be copied either.
         in_place = [(buffer.base, buffer.base + buffer.size) for buffer in bound.pointed_at]
@@ -335,7 +345,7 @@ class AirKernel:
             for index, buffer in buffers.items()
             if not any(begin < buffer.base + buffer.size and buffer.base < end for begin, end in in_place)
         }
-        regions = merged_regions(guards, written) if guarded else []
+        regions = merged_regions(guards, self._written) if guarded else []
         flushing = self.signature.flush_denormals
         return GridLaunch(
             *(grid, group, addresses, regions),

@@ -45,6 +45,18 @@ def test_a_kernel_computes_every_element(tmp_path: Path) -> None:
     torch.testing.assert_close(out, x.exp())
 
 
+def test_a_kernel_with_a_slow_launch_is_optimized(copying: AirLibrary, monkeypatch: pytest.MonkeyPatch) -> None:
+    builds: list[str] = []
+    built = copying.compiler.built
+    monkeypatch.setattr(copying.compiler, "built", lambda *given: builds.append(given[2]) or built(*given))
+    copy, x, out = copying.kernel("copy_float"), torch.ones(4), torch.zeros(4)
+    for slow in (10.0, -1.0, 10.0):
+        monkeypatch.setattr("mpsmith.simulator.air.library.SLOW_SECONDS", slow)
+        copy.launch({"in": x, "out": out}, [4], [4])
+    assert builds == ["quick", "optimized"]
+    assert out.tolist() == x.tolist()
+
+
 def test_buffers_are_bound_by_name_at_any_index(tmp_path: Path) -> None:
     swapped = [buffer("in", "float", 5), buffer("out", "float", 2), builtin("thread_position_in_grid")]
     library = air_library(tmp_path, {"copy_float": kernel("copy_float", TWO_PARAMETERS, swapped, COPY)})
