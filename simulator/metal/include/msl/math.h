@@ -48,7 +48,6 @@
     for (int i = 0; i < N; i++) a[i] = name((T)a[i], (T)b[i]); \
     return a; \
   }
-#define MSL_REDUCE_PERIOD(f, period) __builtin_##f(M_PI_F * __builtin_fmodf(x, period))
 
 #define MSL_FUNCTIONS \
   MSL_UNARY(sin, __builtin_sinf(x)) MSL_UNARY(cos, __builtin_cosf(x)) MSL_UNARY(tan, __builtin_tanf(x)) \
@@ -61,8 +60,8 @@
   MSL_UNARY(sqrt, __builtin_sqrtf(x)) MSL_UNARY(rsqrt, 1.0f / __builtin_sqrtf(x)) \
   MSL_UNARY(floor, __builtin_floorf(x)) MSL_UNARY(ceil, __builtin_ceilf(x)) MSL_UNARY(trunc, __builtin_truncf(x)) \
   MSL_UNARY(round, __builtin_roundf(x)) MSL_UNARY(rint, __builtin_rintf(x)) MSL_UNARY(fabs, __builtin_fabsf(x)) \
-  MSL_UNARY(sinpi, MSL_REDUCE_PERIOD(sinf, 2.0f)) MSL_UNARY(cospi, MSL_REDUCE_PERIOD(cosf, 2.0f)) \
-  MSL_UNARY(tanpi, MSL_REDUCE_PERIOD(tanf, 1.0f)) \
+  MSL_UNARY(sinpi, metal::msl_sinpi(x)) MSL_UNARY(cospi, metal::msl_cospi(x)) \
+  MSL_UNARY(tanpi, metal::msl_sinpi(x) / metal::msl_cospi(x)) \
   MSL_OF_TYPE_1(fract) \
   MSL_UNARY(saturate, __builtin_fminf(__builtin_fmaxf(x, 0.0f), 1.0f)) \
   MSL_UNARY(sign, x > 0 ? 1.0f : (x < 0 ? -1.0f : 0.0f)) \
@@ -73,6 +72,16 @@
   MSL_BINARY(step, y < x ? 0.0f : 1.0f) MSL_OF_TYPE_2(nextafter) MSL_BINARY(divide, x / y)
 
 namespace metal {
+// Zeros and poles are exact, which multiples of a rounded pi would not give.
+MSL_INLINE float msl_sinpi(float x) {
+  float part = __builtin_remainderf(x, 2.0f);
+  if (__builtin_fabsf(part) > 0.5f) part = __builtin_copysignf(1.0f, part) - part;
+  return __builtin_sinf(M_PI_F * part);
+}
+MSL_INLINE float msl_cospi(float x) {
+  return __builtin_sinf(M_PI_F * (0.5f - __builtin_fabsf(__builtin_remainderf(x, 2.0f))));
+}
+
 // The part above the floor, less than 1 in the type's own rounding.
 template <class T> MSL_INLINE T msl_fract(T value, T below_one) {
   float x = value;

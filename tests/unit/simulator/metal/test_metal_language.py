@@ -149,6 +149,13 @@ def test_float_functions(expression: str, reference: Any) -> None:
     np.testing.assert_allclose(actual, reference(x.astype(np.float64)), rtol=2e-6, atol=1e-6)
 
 
+def test_multiples_of_pi_have_exact_zeros_and_poles() -> None:
+    x = np.array([1, -3, 7, 1e6], np.float32)
+    assert not per_thread("sinpi(x[i])", np.float32, 4, x=x).any()
+    assert not per_thread("cospi(x[i] + 0.5f)", np.float32, 4, x=x).any()
+    assert np.isinf(per_thread("tanpi(x[i] + 0.5f)", np.float32, 4, x=x)).all()
+
+
 def test_neighbours_and_parts_of_half_are_those_of_half() -> None:
     x = np.array([0, 1, -1, 0.3, 65504, -6e-8, 2, np.inf], np.float16)
     y = np.array([1, 2, 1, -1, np.inf, 0, 2, 0], np.float16)
