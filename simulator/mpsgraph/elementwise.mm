@@ -125,7 +125,8 @@ UNARY(realPartOfTensor, at::real(x))
 UNARY(imaginaryPartOfTensor, at::imag(x))
 
 BINARY(addition, x + y)
-BINARY(subtraction, x - y)
+// tril of bools, which passes on Macs, takes the difference of two; torch has none.
+BINARY(subtraction, x.scalar_type() == at::kBool ? x ^ y : x - y)
 BINARY(multiplication, x* y)
 BINARY(division, quotient(x, y))
 BINARY(modulo, at::fmod(x, y))

@@ -88,6 +88,7 @@ ON_BOOL: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "logicalNAND": lambda x, y: ~(x & y),
     "logicalNOR": lambda x, y: ~(x | y),
     "logicalXNOR": lambda x, y: ~(x ^ y),
+    "subtraction": lambda x, y: x ^ y,
 }
 ON_WHOLE: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "bitwiseAND": torch.bitwise_and,
