@@ -1,5 +1,7 @@
 """Compares the launch conventions' plans for calls with what a release's own host code requests from Metal.
 
+The calls are the recorded ones of every overload with a convention, and some of element-wise operators in more layouts.
+
 The host code is that of the release's macOS wheel, run on Linux; Metal is a recorder, so no kernel computes. Kernel,
 grid, threadgroup, the first 256 bytes of what a kernel reads, and the sizes of blit copies and fills are compared.
 
@@ -12,9 +14,10 @@ import ctypes
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 
@@ -31,7 +34,20 @@ if TYPE_CHECKING:
 
 _AGREES, _NO_PLAN, _NOT_RECORDED = "agrees", "no plan", "not recorded"
 UNARY = "abs ceil cos erf exp expm1 floor log log1p neg reciprocal round rsqrt sigmoid sign sin sqrt tan tanh trunc"
+# They read back what a kernel counted, and here no kernel computes.
+_READ_BACK = ("masked_scatter", "masked_select", "nonzero")
+_ERROR_BUFFER_SIZE = 4096
+# In the order of c10::ScalarType and c10::MemoryFormat.
+_DTYPE_NUMBERS: tuple[torch.dtype | None, ...] = (
+    *(torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.float32, torch.float64),
+    *(None, torch.complex64, torch.complex128, torch.bool, None, None, None, torch.bfloat16),
+)
+_MEMORY_FORMATS = (torch.contiguous_format, torch.preserve_format, torch.channels_last, torch.channels_last_3d)
 BINARY = "atan2 div.Tensor eq.Tensor fmod.Tensor hypot lt.Tensor maximum minimum mul.Tensor ne.Tensor pow.Tensor_Tensor"
+
+
+# Overload, layout and dtype, arguments.
+TracedCall: TypeAlias = tuple[str, str, tuple[Any, ...]]
 
 
 @dataclass(frozen=True)
@@ -43,7 +59,7 @@ class Compared:
     outcome: str
 
 
-def calls() -> Iterator[tuple[str, str, tuple[Any, ...]]]:
+def elementwise_calls() -> Iterator[TracedCall]:
     """Overload, layout and arguments: fills, copies, unary and binary element-wise operators."""
     layouts: dict[str, Callable[[torch.dtype], torch.Tensor]] = {
         "dense": lambda dtype: torch.arange(1, 25).reshape(4, 6).to(dtype),
@@ -75,16 +91,55 @@ def calls() -> Iterator[tuple[str, str, tuple[Any, ...]]]:
         yield "zero_", f"from {start} uint8", (target,)
 
 
-def compare(process: HostProcess, library: AirLibrary) -> list[Compared]:
-    """Compare every call of `calls` that the CPU computes. Raises MachOError if the process ends."""
+def recorded_calls() -> Iterator[TracedCall]:
+    """The recorded calls of every overload with a convention: three of each dtype, without empty tensors."""
+    from ...simulator.shipped.conventions import PLANNERS
+    from ..cases.calls.invocation import overload_of
+    from ..cases.sources.schema import SchemaSource
+    from ..model.nested import leaves
+    from ..model.selection import Samples
+
+    source = SchemaSource()
+    for key in source.groups():
+        if key.operator not in PLANNERS or key.operator.startswith(_READ_BACK):
+            continue
+        schema = overload_of(f"aten::{key.operator}")._schema
+        if any(argument.name == "generator" for argument in schema.arguments):
+            continue
+        for number, case in enumerate(islice(source.cases(key, Samples.DEFAULT), 3)):
+            given = dict(zip((a.name for a in schema.arguments), case.args, strict=False)) | case.kwargs
+            arguments = tuple(_listed(a, given.get(a.name, a.default_value)) for a in schema.arguments)
+            if all(leaf.numel() for leaf in leaves(arguments) if isinstance(leaf, torch.Tensor)):
+                yield key.operator, f"{key.dtype}, recorded {number}", arguments
+
+
+def _listed(argument: Any, value: Any) -> Any:
+    """The value, as a list where the schema takes several integers and one was given for all."""
+    size = argument.N
+    return [value] * size if isinstance(value, int) and size and not isinstance(value, bool) else value
+
+
+def _sent(value: Any) -> Any:
+    """The value as the boxed interface takes it: dtypes, layouts and memory formats as their numbers."""
+    if isinstance(value, torch.dtype):
+        return _DTYPE_NUMBERS.index(value)
+    if isinstance(value, torch.layout):
+        return 0
+    if isinstance(value, torch.memory_format):
+        return _MEMORY_FORMATS.index(value)
+    return "mps" if isinstance(value, torch.device) else value
+
+
+def compare(process: HostProcess, library: AirLibrary, calls: Iterable[TracedCall]) -> list[Compared]:
+    """Compare every call that the CPU computes. Raises MachOError if the process ends."""
     compared = []
-    for overload, layout, arguments in calls():
+    for overload, layout, arguments in calls:
         try:
             plan = _planned(overload, arguments, library)
         except RuntimeError:  # the CPU refuses the dtype
             continue
         try:
-            trace = process.trace(f"aten::{overload}", *arguments)
+            trace = process.trace(f"aten::{overload}", *map(_sent, arguments))
         except OperatorError as error:
             outcome = f"{_NOT_RECORDED}: {str(error).splitlines()[0]}"
         else:
@@ -124,7 +179,10 @@ def _planned(overload: str, arguments: tuple[Any, ...], library: AirLibrary) -> 
     result = arguments[0] if in_place else operator(*positional, **keywords)
     if overload not in PLANNERS:
         return f"{_NO_PLAN}: there is no convention"
-    call = Call(overload, ordered, (result,))
+    results = tuple(result) if isinstance(result, (tuple, list)) else (result,)
+    if any(tensor is None for tensor in results):
+        return f"{_NO_PLAN}: a result that is not asked for"
+    call = Call(overload, ordered, results)
     try:
         return PLANNERS[overload](call, library)
     except Declined as declined:
@@ -159,7 +217,7 @@ def _launch_difference(step: KernelLaunch, launch: Launched, library: AirLibrary
         return f"plans grid and group {sizes[0]}; the release has {sizes[1]}"
     signature = library.signature(step.kernel)
     try:
-        buffers = bind(signature, step.arguments).buffers
+        buffers = bind(signature, _with_error_buffers(step.arguments)).buffers
     except KernelArgumentError as error:
         return f"the plan does not bind: {error}"
     for argument in signature.buffers:
@@ -177,9 +235,25 @@ def _launch_difference(step: KernelLaunch, launch: Launched, library: AirLibrary
         if argument.by_reference and argument.type_name.endswith("3"):  # a vector of three is padded to four
             length = argument.size * 3 // 4
         content = ctypes.string_at(planned.address, length)
-        if content != recorded[:length]:
+        if not _same(content, recorded[:length], may_have_gaps=bool(argument.fields)):
             return f"plans {content[:32].hex()} for {argument.name}; the release has {recorded[:length][:32].hex()}"
     return None
+
+
+def _with_error_buffers(arguments: Mapping[str, object]) -> dict[str, object]:
+    """The arguments, with memory for reports of kernels: the plan only says that there is some."""
+    from ...simulator.shipped.plan import ERROR_BUFFER
+
+    memory = torch.zeros(_ERROR_BUFFER_SIZE, dtype=torch.uint8)
+    return {name: memory if value is ERROR_BUFFER else value for name, value in arguments.items()}
+
+
+def _same(planned: bytes, recorded: bytes, *, may_have_gaps: bool) -> bool:
+    """Whether two arguments are equal. Words of a structure that the plan leaves at zero are undefined in the host."""
+    if not may_have_gaps:
+        return planned == recorded
+    words = [(planned[i : i + 4], recorded[i : i + 4]) for i in range(0, len(planned), 4)]
+    return all(word in (other, bytes(len(word))) for word, other in words)
 
 
 def main(release: str, macos: str) -> None:
@@ -189,7 +263,7 @@ def main(release: str, macos: str) -> None:
     major, _, minor = macos.partition(".")
     library = AirLibrary(shipped_library(release), full_release(release))
     with HostProcess(host_files(release), (int(major), int(minor or 0)), library.names) as process:
-        print(table(compare(process, library)))
+        print(table(compare(process, library, chain(elementwise_calls(), recorded_calls()))))
 
 
 if __name__ == "__main__":

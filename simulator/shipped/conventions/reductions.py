@@ -30,26 +30,32 @@ def _has(kernels: ReleaseKernels, prefix: str, value: str, result: str) -> bool:
 
 
 def _accumulate(kernels: ReleaseKernels, op: ReductionOp, output: Tensor, value: Tensor) -> list[Step]:
-    """A sum or a product. Partial results of narrow floats are wider if the release can combine those.
-
-    If there is no kernel from the input's dtype to the output's, the input is converted first.
-    """
-    steps: list[Step] = []
-    wanted = metal_name(output.dtype)
-    if not _has(kernels, op.prefix, metal_name(value.dtype), wanted):
-        required(kernels, f"{op.prefix}reduction_{wanted}_{wanted}")
-        converted = torch.empty(value.shape, dtype=output.dtype, device="cpu")
-        steps.append(copied(kernels, converted, value))
-        value = converted
-    given, wide = metal_name(value.dtype), _ACCUMULATED.get(wanted, wanted)
+    """A sum, a product or a count. Partial results of narrow floats are wider if the release can combine those."""
+    given, wanted = metal_name(value.dtype), metal_name(output.dtype)
+    wide = _ACCUMULATED.get(wanted, wanted)
     in_two_passes = _has(kernels, op.prefix, given, wide) and _has(kernels, op.combine_prefix, wide, wanted)
     partial = wide if in_two_passes else wanted
     typed = replace(op, input_type=given, output_type=wanted, partial_type=partial)
-    return [*steps, *reduce(kernels, typed, output, value)]
+    return reduce(kernels, typed, output, value)
+
+
+def _accumulate_converted(kernels: ReleaseKernels, op: ReductionOp, output: Tensor, value: Tensor) -> list[Step]:
+    """A sum or a product of the input in the output's dtype.
+
+    TensorIterator converts it (`make_reduction`), so kernels of two dtypes are not launched. On CUDA alone it leaves
+    halves that are reduced to float.
+    """
+    if value.dtype == output.dtype:
+        return _accumulate(kernels, op, output, value)
+    wanted = metal_name(output.dtype)
+    required(kernels, f"{op.prefix}reduction_{wanted}_{wanted}")
+    converted = torch.empty(value.shape, dtype=output.dtype, device="cpu")
+    return [copied(kernels, converted, value), *_accumulate(kernels, op, output, converted)]
 
 
 def _sum(kernels: ReleaseKernels, prefix: str, output: Tensor, value: Tensor, divisor: float = 0.0) -> list[Step]:
-    return _accumulate(kernels, ReductionOp(prefix, "", "", "", "sum_", divisor, True), output, value)
+    op = ReductionOp(prefix, "", "", "", "sum_", divisor, True)
+    return _accumulate_converted(kernels, op, output, value)
 
 
 def _reduced(call: Call, dimensions: Sequence[int] | int | None, keepdim: bool) -> tuple[Tensor, Tensor]:
@@ -87,7 +93,13 @@ def prod(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
     output, value = _of_dim_argument(call)
     if not _has(kernels, "prod_", "float", "float"):
         raise Declined("MPSGraph")
-    return _accumulate(kernels, ReductionOp("prod_", "", "", "", "prod_"), output, value)
+    return _accumulate_converted(kernels, ReductionOp("prod_", "", "", "", "prod_"), output, value)
+
+
+def count_nonzero(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
+    """Counts of any dtype into int64."""
+    output, value = _of_dim_argument(call)
+    return _accumulate(kernels, ReductionOp("count_nonzero_", "", "", "", "sum_", 0.0, True), output, value)
 
 
 def trace(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
@@ -188,7 +200,7 @@ def variance(prefix: str) -> Planner:
 PLANNERS: dict[str, Planner] = {
     **dict.fromkeys(("sum.dim_IntList", "sum.IntList_out"), sums("sum_")),
     **dict.fromkeys(("nansum", "nansum.out"), sums("nansum_")),
-    **dict.fromkeys(("count_nonzero.dim_IntList",), sums("count_nonzero_")),
+    "count_nonzero.dim_IntList": count_nonzero,
     **dict.fromkeys(("mean.dim", "mean.out"), mean),
     **dict.fromkeys(("prod", "prod.dim_int", "prod.int_out"), prod),
     "trace": trace,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,9 +11,16 @@ import torch
 
 from mpsmith.audit.releases.wheel.libraries import host_files
 from mpsmith.audit.releases.wheel.shipped import shipped_library
-from mpsmith.audit.shipped.launch_comparison import Compared, compare, difference, table
+from mpsmith.audit.shipped.launch_comparison import (
+    Compared,
+    compare,
+    difference,
+    elementwise_calls,
+    recorded_calls,
+    table,
+)
 from mpsmith.simulator.air.library import AirLibrary
-from mpsmith.simulator.air.signature import BufferArgument, KernelSignature
+from mpsmith.simulator.air.signature import BufferArgument, KernelSignature, StructField
 from mpsmith.simulator.errors import MachOError
 from mpsmith.simulator.macho import HostProcess, arm64_command
 from mpsmith.simulator.macho.traces import Bound, Launched, MetalTrace
@@ -99,9 +107,42 @@ def library() -> AirLibrary:
 @pytest.mark.network
 def test_conventions_plan_the_launches_of_2_13_0(library: AirLibrary) -> None:
     with HostProcess(host_files("2.13.0"), (26, 0), library.names) as process:
-        calls = compare(process, library)
+        calls = compare(process, library, elementwise_calls())
         ones = process.trace("aten::ones", [2, 3], 6, None, "mps", None)
     assert [(launch.kernel, launch.grid) for launch in ones.launches] == [("fill_scalar_dense_float", (6, 1, 1))]
     print(table(calls))
     assert not [call for call in calls if call.outcome.startswith(("plans ", "not recorded"))]
     assert sum(call.outcome == "agrees" for call in calls) >= 370
+
+
+@pytest.mark.network
+def test_sums_convert_their_input_and_counts_do_not(library: AirLibrary) -> None:
+    names = ("sum.dim_IntList", "nansum", "count_nonzero.dim_IntList")
+    calls = [call for call in recorded_calls() if call[0] in names]
+    assert {call[0] for call in calls} == set(names)
+    with HostProcess(host_files("2.13.0"), (26, 0), library.names) as process:
+        compared = compare(process, library, calls)
+    print(table(compared))
+    assert not [call for call in compared if "the release launches" in call.outcome]
+    assert sum(call.outcome == "agrees" for call in compared) >= 77
+
+
+def test_undefined_words_of_a_structure_are_not_compared() -> None:
+    in_a_structure = replace(SIGNATURE.buffers[1], fields=(StructField("count", "int", 0, 4, 1),))
+    signature = replace(SIGNATURE, buffers=(SIGNATURE.buffers[0], in_a_structure))
+    library: Any = SimpleNamespace(signature=lambda name: signature)
+    plan = [
+        KernelLaunch(
+            "kernel",
+            {"out": torch.zeros(2, dtype=torch.int32), "x": bytes([1, 0, 0, 0, 0, 0, 0, 0])},
+            (2, 1, 1),
+            (2, 1, 1),
+        )
+    ]
+    words = {"undefined": b"\1\0\0\0\7\0\0\0", "another": b"\2\0\0\0\0\0\0\0"}
+    outcomes = {
+        name: difference(plan, MetalTrace([launched(content=CONTENT | {1: content})]), library)
+        for name, content in words.items()
+    }
+    assert outcomes["undefined"] is None
+    assert str(outcomes["another"]).startswith("plans 01")
