@@ -21,6 +21,7 @@ REFUSED = re.compile(
     r"|only (?:supports floats|float is supported)|supports float32 only"
     r"|for non-float (?:inputs?|weights|bias)|(?:for complex|BF16 or FP16) types\b"
     r"|do(?:es)?(?: not|n't) support (?:[\w.]+ )?(?:complex|bool|bfloat16|half|float16|u?int\d+|types?|dtypes?)"
+    r"|^undefined type complexdouble$"
     r"|failed to create function state object for: \w+"
     r"|^adaptive pool mps: "
     r"|^conv(?:transpose )?3d is not supported on mps",

@@ -550,6 +550,8 @@ def test_a_call_that_fails_the_second_time_is_not_a_leak(played: Any) -> None:
         (RuntimeError("linalg_qr: MPS currently supports float32 only"), CaseVerdict.DTYPE_GAP, None),
         (RuntimeError("cholesky_inverse: MPS only supports float type!"), CaseVerdict.DTYPE_GAP, None),
         (RuntimeError("f_mps only supports floating-point dtypes"), CaseVerdict.DTYPE_GAP, None),
+        (RuntimeError("Undefined type ComplexDouble"), CaseVerdict.DTYPE_GAP, None),
+        (RuntimeError("Undefined type Float8_e4m3fn"), CaseVerdict.WRONG, None),
         (RuntimeError("index_reduce for MPS does not support torch.long dtype"), CaseVerdict.DTYPE_GAP, None),
         (RuntimeError("ConvTranspose 3D with BF16 or FP16 types is not supported on MPS"), CaseVerdict.DTYPE_GAP, None),
         (RuntimeError("Failed to create function state object for: renorm_float2"), CaseVerdict.DTYPE_GAP, None),
