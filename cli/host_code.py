@@ -24,13 +24,20 @@ def built_folders(asked: Sequence[str]) -> list[str]:
     from ..audit.running.host_code import installed_host_code, require_buildable
 
     if list(asked) == [AUTO]:
-        prepared = installed_host_code(say)
+        prepared = installed_host_code(say, _set_up_compiler)
         return [] if prepared is None else [_described(*prepared)]
     for name in asked:
         require_buildable(name)
     if len(set(asked)) < len(asked):
         raise MpsmithError("--host-code names the same host code twice: give a base and what was changed")
     return [_built_folder(name) for name in asked]
+
+
+def _set_up_compiler() -> None:
+    from ..scaffold.proof.setup import compiler_is_set_up, set_up_compiler
+
+    if not compiler_is_set_up():
+        set_up_compiler(say)
 
 
 def _built_folder(asked: str) -> str:

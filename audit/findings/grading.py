@@ -38,6 +38,7 @@ class Grading:
 
     def __init__(self, data: RunData, launches: GroupLaunches, surface: Surface) -> None:
         self._of_device = data.run.grade
+        self._of_kernels = Grade.HOST_CODE if "host_code" in data.run.environment else Grade.SHIPPED_KERNEL
         self._launches = launches
         self._surface = surface
         self._by_entry: defaultdict[SourceEntry, set[Grade]] = defaultdict(set)
@@ -82,7 +83,7 @@ class Grading:
         """The grade of the evidence about an overload that some executed case called, of one dtype or of all."""
         composed = self._shipped.get(overload, set())
         if self._launches.computed(overload, dtype) or (composed if dtype is None else dtype in composed):
-            return Grade.SHIPPED_KERNEL
+            return self._of_kernels
         answered = self._host_code.get(overload, set())
         if answered if dtype is None else dtype in answered:
             return Grade.HOST_CODE

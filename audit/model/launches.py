@@ -17,7 +17,7 @@ class Launches:
         calls: how many calls took their values from shipped kernels.
         kernels: launches by kernel name in one case; for several cases, the number of cases that launched the kernel.
         stood_in: by reason, the calls that kept the stand-in's values; for several cases, the number of such cases.
-        cases: in how many cases of the grade *shipped kernel* the overload launched a kernel.
+        cases: in how many cases of the grade *shipped kernel* or *host code* the overload launched a kernel.
     """
 
     calls: int = 0
@@ -58,7 +58,7 @@ def count_case(into: LaunchesByOverload, launches: Mapping[str, Launches], grade
     Each kernel and each reason counts once: how many calls two threads make in a case depends on timing.
     """
     for overload, added in launches.items():
-        added.cases = int(grade is Grade.SHIPPED_KERNEL and added.calls > 0)
+        added.cases = int(grade in (Grade.SHIPPED_KERNEL, Grade.HOST_CODE) and added.calls > 0)
         added.kernels, added.stood_in = (
             Counter(dict.fromkeys(counts, 1)) for counts in (added.kernels, added.stood_in)
         )

@@ -71,18 +71,22 @@ def prepare_host_code(asked: str, say: Callable[[str], None]) -> tuple[Path, Tre
     return build_host_code(asked, say)
 
 
-def installed_host_code(say: Callable[[str], None]) -> tuple[Path, TreeBuild] | None:
+def installed_host_code(say: Callable[[str], None], set_up: Callable[[], None]) -> tuple[Path, TreeBuild] | None:
     """The host code of the installed torch's macOS wheel; None if this machine cannot run it, and on a Mac.
 
-    `say` receives the reason, and messages on downloads.
+    `say` receives the reason, and messages on downloads. `set_up` fetches what is compiled with; it may raise
+    MpsmithError.
     """
     from ...registry.torch_release import public_version
+    from ...simulator.macho import arm64_command
     from ..releases.surface.native_functions import installed_release
 
     if sys.platform == "darwin":
         return None
     release = public_version(installed_release())
     try:
+        arm64_command()
+        set_up()
         return _of_wheel(release, say)
     except MpsmithError as error:
         say(f"without the host code of torch {release}: {error}")
@@ -151,7 +155,7 @@ class HostCode:
         count_completed: returns how many graphs of the stand-in for MPSGraph ran here; for a wheel, how many calls its
             process completed, which run graphs, launch kernels, raise, or have nothing to compute.
         stood_in: returns how many calls the simulated device's stand-ins answered instead.
-        drain_kernels: returns the kernels of a wheel that were launched since the last call.
+        kernels: the names of all kernels of a wheel; () for a tree, whose launches are not counted by overload.
         before: the counts of launched kernels, of `count_completed` and of `stood_in` when the case began.
     """
 
@@ -160,7 +164,7 @@ class HostCode:
     drain_work: Callable[[], dict[str, HostWork]] = dict
     count_completed: Callable[[], int] = int
     stood_in: Callable[[], int] = int
-    drain_kernels: Callable[[], list[str]] = list
+    kernels: tuple[str, ...] = ()
     before: tuple[int, int, int] = (0, 0, 0)
     work: dict[str, HostWork] = field(default_factory=dict)
 
@@ -177,7 +181,6 @@ class HostCode:
     def begin_case(self) -> None:
         """To be called before each case: reset the counts."""
         self.drain_work()
-        self.drain_kernels()
         self.before = self._now()
 
     def take_work(self) -> dict[str, HostWork]:
@@ -233,8 +236,10 @@ def load_host_code(folder: str, macos: str | None, device: MpsDevice) -> HostCod
 
 
 def _load_wheel(built: TreeBuild, macos: str) -> HostCode:
+    from ...simulator.air.library import AirLibrary
     from ...simulator.macho.device_kernels import WheelKernels
     from ..model import time_limit
+    from ..releases.wheel.shipped import shipped_library
 
     def start() -> HostProcess:
         with time_limit.suspended():
@@ -244,7 +249,8 @@ def _load_wheel(built: TreeBuild, macos: str) -> HostCode:
     kernels.install()
     require_answers(kernels, built.source)
     completed, stood_in = (lambda: kernels.completed_calls), (lambda: kernels.stood_in.total())
-    return HostCode(built, macos, kernels.drain_work, completed, stood_in, kernels.drain_kernels)
+    names = tuple(AirLibrary(shipped_library(built.source), built.source).names)
+    return HostCode(built, macos, kernels.drain_work, completed, stood_in, names)
 
 
 def require_answers(kernels: WheelKernels, release: str) -> None:

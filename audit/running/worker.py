@@ -58,7 +58,7 @@ def plan() -> AuditPlan:
         raise MpsmithError(f"unknown case source {unknown[0]!r} (there are {', '.join(worker.sources)})")
     selecting = with_own_sources(settings) if settings.compiled else settings
     wanted = [source for source in worker.sources.values() if is_wanted(source, selecting)]
-    kernels = tuple(worker.shipped.names) if worker.shipped else ()
+    kernels = tuple(worker.shipped.names) if worker.shipped else worker.host_code.kernels if worker.host_code else ()
     by_source: dict[str, list[GroupKey]] = {source.name: [] for source in wanted}
     for key in select(wanted, settings.ops, settings.dtypes, settings.samples):
         by_source[key.source].append(key)
@@ -240,15 +240,18 @@ def _position(task: Task) -> int:
 
 
 def _computing(worker: Worker, task: Task, chosen: Chosen) -> GroupComputing:
-    """Decide which cases of a group use shipped kernels, if there are any."""
+    """Decide which cases of a group use shipped kernels, if there are any, and the checking modes of kernels."""
     from ..cases.covering.pruning import elements
     from ..shipped.case_choice import modes_of_cases, positions_through_shipped
-    from ..shipped.case_launches import GroupComputing
+    from ..shipped.case_launches import GroupComputing, host_code_launches
 
+    source = task.key.source
     if worker.shipped is None:
-        return GroupComputing(None)
+        if worker.host_code is None or not worker.host_code.built.kernels:
+            return GroupComputing(None)
+        return GroupComputing(None, modes_of_cases(source, chosen.cases), host_code_launches)
     sizes = {position: elements(case) for position, case in chosen.cases.items()}
-    source, samples = task.key.source, worker.options.settings.shipped_samples
+    samples = worker.options.settings.shipped_samples
     through = positions_through_shipped(source, chosen.levels, sizes, samples)
     return GroupComputing(through - slow_positions(worker.options.scratch, task.group), modes_of_cases(source, through))
 
@@ -335,7 +338,7 @@ def _run_cases(
             outcome = judged(worker, case, f"{task.key.label}:{position}", **observers)
             grade, kernels = grade_of_case(launches, outcome) if launches else None, kernels_in(launches)
             if worker.host_code:
-                grade, kernels = worker.host_code.end_case(outcome) or grade, worker.host_code.drain_kernels()
+                grade = worker.host_code.end_case(outcome)
             worker.pending.add(partial(worker.store.add_case, task.group, position, outcome, inputs, grade))
             count_case(of_group, launches, grade)
             if kernels and outcome.verdict is not CaseVerdict.PASSED:

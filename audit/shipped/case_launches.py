@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ from .value_overloads import computes_values
 
 if TYPE_CHECKING:
     from ...simulator.metal.modes import Mode
+    from ...simulator.shipped.counts import OverloadLaunches
 
 NO_CONVENTION = "no convention says which kernels the host launches"
 
@@ -35,40 +36,63 @@ def put_under_device(library: Path, release: str, scratch: Path) -> AuditedKerne
 class GroupComputing:
     """Selects shipped kernels or stand-ins for each case of a group.
 
-    `positions`: the cases that use shipped kernels; None if the device has none. `modes`: the checking mode of the
-    kernels of a case, if it is not `fast`.
+    `positions`: the cases that use shipped kernels; None if the device has none or host code launches them. `modes`:
+    the checking mode of the kernels of a case, if it is not `fast`. `host_launches`: of the native calls since it was
+    last called, without `positions`.
     """
 
-    def __init__(self, positions: frozenset[int] | None, modes: Mapping[int, Mode] = MappingProxyType({})) -> None:
+    def __init__(
+        self,
+        positions: frozenset[int] | None,
+        modes: Mapping[int, Mode] = MappingProxyType({}),
+        host_launches: Drained = dict,
+    ) -> None:
         self._positions = positions
         self._modes = modes
+        self._host_launches = host_launches
 
     @contextmanager
     def of_case(self, position: int) -> Iterator[Drained]:
         """A context for one case. Its value returns the launches of the native calls so far."""
         if self._positions is None:
-            yield dict
+            self._host_launches()
+            with self._checks(position):
+                yield self._host_launches
         elif position in self._positions:
-            from ...simulator.metal.modes import checking
-
             interposition.drain()
             device.drain_calls()
-            with checking(self._modes.get(position, "fast")):
+            with self._checks(position):
                 yield launches
         else:
             with interposition.paused():
                 yield dict
 
+    def _checks(self, position: int) -> AbstractContextManager[object]:
+        if position not in self._modes:
+            return nullcontext()
+        from ...simulator.metal.modes import checking
+
+        return checking(self._modes[position])
+
 
 def launches() -> LaunchesByOverload:
     """The launches of native calls since the last call of this function, without overloads that compute no values."""
     planned = interposition.drain()
-    by_overload = {
-        overload: Launches(counts.launched, Counter(counts.kernels), Counter(counts.stood_in))
-        for overload, counts in planned.items()
-        if counts.launched or counts.stood_in
-    }
+    by_overload = _computing(planned)
     for overload, calls in device.drain_calls().items():
         if calls.native and overload not in planned and computes_values(overload):
             by_overload[overload] = Launches(stood_in=Counter({NO_CONVENTION: calls.native}))
     return by_overload
+
+
+def host_code_launches() -> LaunchesByOverload:
+    """The launches of host code since the last call of this function."""
+    return _computing(interposition.drain())
+
+
+def _computing(counted: Mapping[str, OverloadLaunches]) -> LaunchesByOverload:
+    return {
+        overload: Launches(counts.launched, Counter(counts.kernels), Counter(counts.stood_in))
+        for overload, counts in counted.items()
+        if counts.launched or counts.stood_in
+    }

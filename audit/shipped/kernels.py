@@ -28,8 +28,6 @@ Size = tuple[int, int, int]
 # The most threads of a launch that the host runs in time: of kernels that synchronize, and of others.
 MOST_WAITING_THREADS = 1 << 15
 MOST_THREADS = 1 << 21
-# The most threads of a launch that runs in the modes `checked` and `schedules`, which take several times as long.
-MOST_CHECKED_THREADS = 1 << 12
 
 # The name of the kernel that is running, in a file that outlives the process.
 LONGEST_NAME = 512
@@ -167,12 +165,12 @@ class AuditedKernel:
     def __init__(self, kernel: CompiledKernel, name: str, running: _RunningKernel) -> None:
         # A Mac's audit imports this module, and no Metal.
         from ...simulator.air.library import MOST_QUICK_THREADS
-        from ...simulator.metal.modes import checking, current_mode
+        from ...simulator.metal.modes import affordable_mode, checking
 
         self._kernel, self._name, self._running = kernel, name.encode(), running
         self._communicates = kernel.communicates
         self._most_threads = MOST_WAITING_THREADS if kernel.waits else MOST_THREADS
-        self._most_quick_threads, self._checking, self._current_mode = MOST_QUICK_THREADS, checking, current_mode
+        self._most_quick_threads, self._checking, self._affordable_mode = MOST_QUICK_THREADS, checking, affordable_mode
         self._builds: set[tuple[Mode, bool]] = set()
 
     def prepare(
@@ -185,8 +183,7 @@ class AuditedKernel:
         all_threads = math.prod(threads)
         if all_threads > self._most_threads:
             raise SimulatorError("too many threads for the host")
-        has_checks = self._communicates and all_threads <= MOST_CHECKED_THREADS
-        with self._checking(self._current_mode("fast") if has_checks else "fast") as mode:
+        with self._checking(self._affordable_mode(self._communicates, all_threads)) as mode:
             build = mode, all_threads > self._most_quick_threads
             # The first launch of a build compiles it.
             unlimited = nullcontext() if build in self._builds else time_limit.suspended()

@@ -67,16 +67,37 @@ def set_up(release: str | None, report: Report) -> Toolchain:
     complete parts stay usable.
     """
     wanted = chosen_release(release)
-    try:
-        check_folder().mkdir(parents=True, exist_ok=True)
+    set_up_compiler(report)
+    with _in_check_folder():
+        _provide(torch_folder(wanted), f"torch {wanted} for macOS", lambda tell: _fetch_torch(wanted, tell), report)
+    return find(wanted)
+
+
+def set_up_compiler(report: Report) -> None:
+    """Fetch the compiler and the declarations of Apple's frameworks where they are missing: what host code needs.
+
+    `report` and errors are as those of `set_up`.
+    """
+    with _in_check_folder():
         clang = compiler()
         _provide(clang.folder if clang else None, f"compiler: {sources.ZIGLANG}", _fetch_zig, report)
         _provide(metal_cpp_folder(), "metal-cpp", _fetch_metal_cpp, report)
         _provide(apple_folder(), "Apple frameworks", _make_headers, report)
-        _provide(torch_folder(wanted), f"torch {wanted} for macOS", lambda tell: _fetch_torch(wanted, tell), report)
+
+
+def compiler_is_set_up() -> bool:
+    """Whether nothing that `set_up_compiler` fetches is missing."""
+    return compiler() is not None and metal_cpp_folder().is_dir() and apple_folder().is_dir()
+
+
+@contextmanager
+def _in_check_folder() -> Iterator[None]:
+    """Make the folder, and name it if the disk refuses."""
+    try:
+        check_folder().mkdir(parents=True, exist_ok=True)
+        yield
     except OSError as error:
         raise ToolchainError(f"cannot set up the checker in {check_folder()}: {error.strerror or error}") from None
-    return find(wanted)
 
 
 def _provide(folder: Path | None, name: str, fetch: Callable[[Report], None], report: Report) -> None:

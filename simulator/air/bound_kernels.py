@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 
 from ..errors import KernelFault
 from ..metal.binding import ArgCasts, Buffer, bind
 from ..metal.library import grid_and_group
+from ..metal.modes import affordable_mode, checking, current_mode
 from .library import AirKernel, AirLibrary, Size
 
 
@@ -53,6 +55,8 @@ class BoundKernel:
     def launch(self, grid: Size, group: Size, buffers: Mapping[int, Buffer], memory: Mapping[int, Buffer]) -> None:
         """Run the kernel on bound memory: buffers and `[[threadgroup(n)]]` memory by index.
 
+        Inside `checking`, only a launch that `affordable_mode` admits runs in that mode.
+
         Raises:
             KernelFault: a buffer that it reads is too small or missing, or the kernel did something invalid.
             AirError: it cannot be compiled.
@@ -63,7 +67,11 @@ class BoundKernel:
                 raise KernelFault(
                     f"{str(self.kernel)[1:-1]}: it reads {size} bytes of argument {name}, and {given} bound there"
                 )
-        self.kernel.run_bound(grid, group, buffers, memory)
+        if current_mode("fast") == "fast":
+            self.kernel.run_bound(grid, group, buffers, memory)
+            return
+        with checking(affordable_mode(self.kernel.communicates, prod(grid))):
+            self.kernel.run_bound(grid, group, buffers, memory)
 
 
 @dataclass(frozen=True)

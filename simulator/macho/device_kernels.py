@@ -18,6 +18,7 @@ from ..device import kernel_plan
 from ..device import loading as device
 from ..device.wrapped_numbers import prepare_wrapped_numbers, wrapped_number
 from ..errors import KernelFault, MachOError, SimulatorError
+from ..shipped.counts import count_launched, count_stand_in
 from ..shipped.pause import is_paused
 from ..upstream.host_work import HostWork, joined
 from .process import Computed, HostProcess, OperatorError
@@ -47,6 +48,8 @@ _FAULT = re.compile(r"^shipped kernel (\w+) of torch ")
 class WheelKernels:
     """The overloads that a release's process computes for this process, after a call of `install`.
 
+    `simulator.shipped.counts` counts the kernels that they launch, and the calls that ran the device's stand-in.
+
     Args:
         start: starts the process; it is called again when a process has ended.
         registered: without namespace, the overloads with an MPS kernel in the release.
@@ -66,7 +69,6 @@ class WheelKernels:
         self.stood_in: Counter[tuple[str, str]] = Counter()
         self.completed_calls = 0
         self.lock = RLock()
-        self._launched: dict[str, None] = {}
         self._work: dict[str, HostWork] = {}
 
     def install(self) -> None:
@@ -103,7 +105,8 @@ class WheelKernels:
             computed = self._process.compute(f"aten::{overload}", *arguments, state=state)
         except OperatorError as error:
             self.completed_calls += not _is_lacking(error)
-            self._launched.update(dict.fromkeys(_FAULT.findall(str(error))))
+            if faulty := _FAULT.findall(str(error)):
+                count_launched(overload, faulty)
             raise
         except MachOError:
             if self._process.ended:
@@ -113,7 +116,7 @@ class WheelKernels:
             self.close()
             raise
         self.completed_calls += 1
-        self._launched.update(dict.fromkeys(launched_kernels(computed.recording)))
+        count_launched(overload, launched_kernels(computed.recording))
         self._work = joined(self._work, computed.work)
         return computed
 
@@ -121,11 +124,6 @@ class WheelKernels:
         """The work of kernels besides encoding commands since the last call of this method."""
         work, self._work = self._work, {}
         return work
-
-    def drain_kernels(self) -> list[str]:
-        """The kernels that were launched since the last call of this method, each once, in order."""
-        launched, self._launched = list(self._launched), {}
-        return launched
 
     def close(self) -> None:
         """End the process; the next call starts a new one."""
@@ -179,6 +177,7 @@ class _Kernel:
             except MachOError as error:
                 reason = str(error)
         self._kernels.stood_in[self._overload, reason] += 1
+        count_stand_in(self._overload, reason)
         return self._by_stand_in(keyset, args, kwargs)
 
     def _has_defaults_from(self, position: int, arguments: dict[str, Any]) -> bool:

@@ -11,6 +11,8 @@ from typing import Literal, cast, get_args
 from ..errors import MetalValueError
 
 Mode = Literal["fast", "schedules", "checked"]
+# The most threads of a launch that an audit runs in the modes `checked` and `schedules`, which take much longer.
+MOST_CHECKED_THREADS = 1 << 12
 
 Subnormals = Literal["keep", "flush"]
 
@@ -50,6 +52,16 @@ def checking(mode: Mode) -> Iterator[Mode]:
 def current_mode(library_mode: Mode) -> Mode:
     """The mode of the innermost `checking`, or that of the library."""
     return _current.get() or library_mode
+
+
+def affordable_mode(communicates: bool, threads: int) -> Mode:
+    """The mode of the innermost `checking`; `fast` for a launch for which it takes too long or finds little.
+
+    Args:
+        communicates: whether the kernel's threads synchronize or use atomic operations.
+        threads: of the launch.
+    """
+    return current_mode("fast") if communicates and threads <= MOST_CHECKED_THREADS else "fast"
 
 
 def mode_from_environment() -> Mode:

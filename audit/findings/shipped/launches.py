@@ -32,7 +32,7 @@ class ShippedLaunches:
     """Launches and declined calls of an overload, in the cases with shipped kernels.
 
     Attributes:
-        cases: cases of the grade *shipped kernel* that it launched a kernel in.
+        cases: cases of the grade *shipped kernel* or *host code* that it launched a kernel in.
         calls: calls whose values came from shipped kernels.
         kernels: the cases that launched each kernel.
         stood_in: cases in which calls kept the stand-in's values, by reason.
@@ -196,7 +196,7 @@ def missed_templates(store: Store, run: Run) -> list[KernelTemplate]:
     """
     settings = run.settings
     if (
-        run.environment.get("shipped") != KNOWN_RELEASE
+        _release_of_kernels(run) != KNOWN_RELEASE
         or run.finished is None
         or is_narrowed(settings)
         or settings.get("samples", "quick") == "quick"
@@ -207,15 +207,14 @@ def missed_templates(store: Store, run: Run) -> list[KernelTemplate]:
 
 
 def shipped_evidence(data: RunData, surface: Surface, launches: GroupLaunches) -> ShippedEvidence | None:
-    """The shipped kernels of a run; None if it launched none."""
-    release = data.run.environment.get("shipped")
-    if release is None:
+    """The shipped kernels of a run; None if it launched none, or if its launches were not counted."""
+    release, names = _release_of_kernels(data.run), data.shipped_kernels
+    if release is None or not names:
         return None
-    names = data.shipped_kernels
     launched = launches.kernels()
     native = [overload.name for overload in surface.overloads if overload.dispatch.has_kernel]
     return ShippedEvidence(
-        release=str(release),
+        release=release,
         kernels=len(names),
         launches=_by_number(launched),
         never_launched=tuple(name for name in names if name not in launched),
@@ -224,6 +223,12 @@ def shipped_evidence(data: RunData, surface: Surface, launches: GroupLaunches) -
         native_shipped=sum(map(launches.computed, native)),
         stood_in=launches.stand_in_reasons(native),
     )
+
+
+def _release_of_kernels(run: Run) -> str | None:
+    """The release whose compiled kernels the run launched."""
+    release = run.environment.get("shipped") or run.environment.get("host_code", {}).get("kernels")
+    return str(release) if release else None
 
 
 def _by_number(counted: Mapping[str, int]) -> dict[str, int]:

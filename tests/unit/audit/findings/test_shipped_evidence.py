@@ -31,6 +31,7 @@ from mpsmith.audit.store.store import Store
 from mpsmith.reports import csv_report, json_report, markdown, terminal
 from mpsmith.reports.site.content import SiteContent
 from mpsmith.reports.site.writing import files
+from mpsmith.reports.wording import key_figures
 from support.stores import Recording, begun, new_store, opinfo
 from support.surfaces import overload, surface
 
@@ -178,6 +179,24 @@ def test_kernels_are_counted(built: Built) -> None:
     assert evidence.launches == {"exp_dense_float_float": 3}
     assert evidence.never_launched == ("exp_dense_half_half", "mul_dense_float")
     assert (evidence.native, evidence.native_shipped) == (4, 1)
+
+
+def test_kernels_that_host_code_launches_are_counted(tmp_path: Path) -> None:
+    host_code = {"source": "2.13.0", "macos": "26", "kernels": "2.13.0", "overloads": ["aten::exp"]}
+    with new_store(tmp_path) as store:
+        recording = begun(
+            store, {"ops": [], "dtypes": []}, {"variables": {}, "simulated": True, "host_code": host_code}
+        )
+        built = Built(store, recording.run)
+        built.group("exp", "float32", LAUNCHED, (PASSED, Grade.HOST_CODE, ()))
+        assert built.summary().shipped is None  # the release's kernels are not recorded: nothing was counted
+        store.add_shipped_kernels(recording.run.id, ["exp_dense_float_float", "mul_dense_float"])
+        summary = built.summary()
+        assert missed_templates(store, recording.run) == []  # not a whole audit
+    assert summary.overloads[0].grade is Grade.HOST_CODE
+    assert summary.shipped is not None
+    assert (summary.shipped.release, summary.shipped.never_launched) == ("2.13.0", ("mul_dense_float",))
+    assert "Kernels that torch 2.13.0 ships to Macs: 1 of 2 launched." in key_figures(summary)
 
 
 def test_a_kernel_counts_the_cases_of_one_overload_of_each_group(built: Built) -> None:

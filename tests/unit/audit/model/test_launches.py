@@ -43,3 +43,5 @@ def test_cases_are_counted_by_overload_and_only_those_of_shipped_kernels() -> No
         "aten::mul.Tensor": Launches(0, Counter(), Counter(odd=1), cases=0),
     }
     assert kernels_in(together) == ["exp_dense", "exp_strided"]
+    count_case(together, {"aten::exp": Launches(1, Counter(exp_dense=1))}, Grade.HOST_CODE)
+    assert together["aten::exp"].cases == 2

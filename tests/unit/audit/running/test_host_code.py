@@ -18,6 +18,9 @@ from mpsmith.audit.running.host_code import HostCode, build_host_code, load_host
 from mpsmith.cli.host_code import built_folders
 from mpsmith.errors import MpsmithError
 from mpsmith.registry.torch_release import public_version
+from mpsmith.scaffold.errors import ToolchainError
+from mpsmith.scaffold.proof import setup
+from mpsmith.simulator import macho
 from mpsmith.simulator.errors import MachOError
 from mpsmith.simulator.macho.device_kernels import WheelKernels
 from mpsmith.simulator.objc import bridge
@@ -78,20 +81,6 @@ def test_reruns_do_not_count_as_work() -> None:
     assert kernels.take_work() == {}
 
 
-def test_a_case_has_the_kernels_that_it_launched_itself() -> None:
-    launched = ["copy_of_inputs"]
-
-    def drain() -> list[str]:
-        drained = launched[:]
-        launched.clear()
-        return drained
-
-    kernels = HostCode(BUILT, drain_kernels=drain)
-    kernels.begin_case()
-    launched.append("neg_dense_float_float")
-    assert kernels.drain_kernels() == ["neg_dense_float_float"]
-
-
 def test_source_is_compiled_where_the_wheel_cannot_run(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(release: str, say: object) -> None:
         raise MachOError("there is no qemu-aarch64")
@@ -146,14 +135,29 @@ def test_nothing_is_fetched_where_nothing_can_be_compiled(tmp_path: Path, monkey
 def test_the_installed_wheel_is_taken_where_it_can_be_run(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    fetched: list[str] = []
     monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(macho, "arm64_command", list)
+    monkeypatch.setattr(setup, "compiler_is_set_up", lambda: bool(fetched))
+    monkeypatch.setattr(setup, "set_up_compiler", lambda say: fetched.append("compiler"))
     monkeypatch.setattr(host_code, "_of_wheel", lambda release, say: (Path(f"/cache/{release}"), BUILT))
-    assert built_folders(["auto"]) == [f"/cache/{public_version(torch.__version__)}"]
+    assert built_folders(["auto"]) == built_folders(["auto"]) == [f"/cache/{public_version(torch.__version__)}"]
+    assert fetched == ["compiler"]
 
-    def refusing(release: str, say: object) -> None:
+    def offline(say: object) -> None:
+        raise ToolchainError("cannot fetch ziglang")
+
+    fetched.clear()
+    monkeypatch.setattr(setup, "set_up_compiler", offline)
+    assert built_folders(["auto"]) == []
+    assert "without the host code of torch" in (said := "".join(capsys.readouterr()))
+    assert "fetch ziglang" in said
+
+    def refusing() -> None:
         raise MachOError("there is no qemu-aarch64 to run arm64 code")
 
-    monkeypatch.setattr(host_code, "_of_wheel", refusing)
+    monkeypatch.setattr(macho, "arm64_command", refusing)
+    monkeypatch.setattr(setup, "set_up_compiler", lambda say: pytest.fail("fetched for nothing"))
     assert built_folders(["auto"]) == []
     assert "there is no qemu-aarch64" in "".join(capsys.readouterr())
     monkeypatch.setattr(sys, "platform", "darwin")

@@ -11,7 +11,6 @@ import pytest
 
 from mpsmith.audit.model import time_limit
 from mpsmith.audit.shipped.kernels import (
-    MOST_CHECKED_THREADS,
     AuditedKernels,
     crashing_kernels,
     kernel_that_ran,
@@ -20,7 +19,7 @@ from mpsmith.audit.shipped.kernels import (
     slow_positions,
 )
 from mpsmith.simulator.errors import SimulatorError
-from mpsmith.simulator.metal.modes import Mode, checking, current_mode
+from mpsmith.simulator.metal.modes import MOST_CHECKED_THREADS, Mode, checking, current_mode
 
 GRID = (1, 1, 1)
 

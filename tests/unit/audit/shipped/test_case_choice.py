@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from mpsmith.audit.cases.covering.pairs import DTYPE, FORM, LAYOUT, VALUES, Levels
+from mpsmith.audit.model.launches import Launches
 from mpsmith.audit.model.selection import ShippedSamples
 from mpsmith.audit.shipped.case_choice import MOST_ELEMENTS, PER_LEVEL, modes_of_cases, positions_through_shipped
+from mpsmith.audit.shipped.case_launches import GroupComputing, host_code_launches
+from mpsmith.simulator.metal.modes import current_mode
+from mpsmith.simulator.shipped.counts import count_launched, count_stand_in
 
 
 def at(layout: str, values: str = "plain", **flags: str) -> Levels:
@@ -66,3 +72,20 @@ def test_the_first_unvaried_case_is_checked_and_the_second_runs_in_several_order
     assert modes_of_cases("schema", {3}) == {3: "checked"}
     assert modes_of_cases("kernel sizes", set()) == {}
     assert modes_of_cases("layouts", {4, 7}) == {}
+
+
+def test_kernels_that_host_code_launches_have_the_mode_of_their_case() -> None:
+    computing = GroupComputing(None, {2: "checked", 4: "schedules"}, host_code_launches)
+    modes = {}
+    count_launched("neg", ["kernel_of_the_inputs"])
+    for position in (2, 3, 4):
+        with computing.of_case(position) as launched:
+            modes[position] = current_mode("fast")
+            count_launched("exp", ["exp_dense", "exp_dense"])
+            count_launched("mm", [])  # a graph
+            count_stand_in("sin", "no such method")
+            assert launched() == {
+                "aten::exp": Launches(1, Counter(exp_dense=2)),
+                "aten::sin": Launches(stood_in=Counter({"no such method": 1})),
+            }
+    assert modes == {2: "checked", 3: "fast", 4: "schedules"}

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 import torch
 
+from mpsmith.simulator.air.bound_kernels import BoundKernel
 from mpsmith.simulator.air.library import AirKernel
 from mpsmith.simulator.errors import KernelFault
 from mpsmith.simulator.metal import checking
+from mpsmith.simulator.metal.binding import Buffer
 from support.air_kernels import air_library, buffer, builtin, kernel
 from support.needs import needs_metal_on_host
 
@@ -106,6 +108,28 @@ def test_atomic_operations_are_not_a_race(tmp_path: Path, mode: str) -> None:
     text = kernel("k", PARAMETERS, ARGUMENTS, ATOMIC, declarations=declaration)
     with checking(mode):  # type: ignore[arg-type]
         assert launch(air_library(tmp_path, {"k": text}).kernel("k"))[0] == 64
+
+
+def test_host_code_launches_what_communicates_and_is_small_in_the_mode_of_its_case(tmp_path: Path) -> None:
+    body = "  store float 3.0, ptr addrspace(1) %out"
+    declaration = "declare float @air.atomic.global.add.f32(ptr addrspace(1), float, i32, i32, i1)"
+    texts = {
+        "alone": kernel("alone", PARAMETERS, ARGUMENTS, body),
+        "atomic": kernel("atomic", PARAMETERS, ARGUMENTS, ATOMIC + body, declarations=declaration),
+    }
+    library = air_library(tmp_path, texts)
+    out = torch.zeros(64)
+    memory = Buffer(out.data_ptr(), out.data_ptr(), 256, out)
+
+    def launch_bound(name: str, threads: int) -> None:
+        BoundKernel(library.kernel(name)).launch((threads, 1, 1), (64, 1, 1), {0: memory, 1: memory}, {})
+
+    with checking("checked"):
+        launch_bound("alone", 64)
+        launch_bound("atomic", 4160)
+        with pytest.raises(KernelFault, match="data race"):
+            launch_bound("atomic", 4096)
+    launch_bound("atomic", 64)
 
 
 def test_an_atomic_operation_and_a_plain_store_are_a_race(tmp_path: Path) -> None:
