@@ -250,6 +250,8 @@ def settings_text(settings: Mapping[str, Any]) -> str:
         parts.append(f"imports {', '.join(settings['imports'])}")
     if settings.get("shipped"):
         parts.append(f"kernels shipped by {settings['shipped']} in {settings.get('shipped_samples')} cases")
+    if settings.get("host_code"):
+        parts.append("PyTorch's own host code" + (f" as on macOS {settings['macos']}" if settings.get("macos") else ""))
     if settings.get("large"):
         parts.append("tensors beyond 2^31 elements too")
     return ", ".join(parts)
