@@ -1,4 +1,4 @@
-"""Writes `measured.tsv`, or of host code `host_work.tsv`: `python -m mpsmith.audit.answers.measuring audit.sqlite`."""
+"""Writes `measured.tsv`, and of host code `host_work.tsv`: `python -m mpsmith.audit.answers.measuring audit.sqlite`."""
 
 from __future__ import annotations
 
@@ -139,7 +139,10 @@ def known_work(release: str, path: Path = HOST_WORK) -> dict[str, HostWork]:
 
 
 def main(store_path: Path) -> None:
-    """Write the file from the newest audit of a store. Raises MpsmithError unless that is whole, or has host code."""
+    """Write the files from the newest audit of a store; from a part only what its host code did.
+
+    Raises MpsmithError unless the audit is whole, or has host code.
+    """
     with Store.open(store_path) as store:
         run = store.latest_run()
         host_code, is_part = run.environment.get("host_code"), is_narrowed(run.settings)
@@ -147,7 +150,9 @@ def main(store_path: Path) -> None:
             raise MpsmithError(f"{store_path}: run {run.id} is not a whole audit (`make audit` makes one)")
         if host_code:
             recorded = known_work(host_code["source"]) if is_part else {}
-            return write_host_facts(host_code["source"], store.host_work(run.id) | recorded)
+            write_host_facts(host_code["source"], store.host_work(run.id) | recorded)
+        if is_part:
+            return
         names = measured_names(store.cases(run.id, "1"))
     environment = run.environment
     release = str(environment.get("profile") or environment["torch"]).split("+")[0]

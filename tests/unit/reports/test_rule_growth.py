@@ -36,7 +36,9 @@ def test_the_counts_are_those_of_the_table_of_rules(published: Path) -> None:
     assert published_counts(SETTINGS, published) == {"one-rule": 1000, "another-rule": 10}
 
 
-@pytest.mark.parametrize("change", [{"seed": 1}, {"ops": ["mul"]}, {"shipped": None}, {"host_code": "x"}, {"sources": ["forms"]}], ids=str)
+@pytest.mark.parametrize(
+    "change", [{"seed": 1}, {"ops": ["mul"]}, {"shipped": None}, {"host_code": "x"}, {"sources": ["forms"]}], ids=str
+)
 def test_an_audit_with_other_settings_is_not_compared(published: Path, change: dict[str, Any]) -> None:
     assert published_counts(SETTINGS | change, published) == {}
     assert grown_rules({"another-rule": 999}, SETTINGS | change, published) == []

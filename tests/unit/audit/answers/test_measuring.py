@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
+import pytest
+
+from mpsmith.audit.answers import measuring
 from mpsmith.audit.answers.compositions import NO_PARTS, Composition
 from mpsmith.audit.answers.measuring import measured_names, refuses_arguments
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.verdicts import CaseVerdict as V
 from mpsmith.audit.model.verdicts import Outcome
 from mpsmith.audit.store.records import StoredCase
+from support.stores import begun, new_store, opinfo
 
 PROJECTIONS = "raises RuntimeError: LSTM with projections is not currently supported with MPS."
 
@@ -63,3 +68,20 @@ def test_an_error_about_values_or_a_kernel_is_wrong() -> None:
     refused = cases("float32", (V.WRONG, PROJECTIONS))[0]
     assert refuses_arguments(refused)
     assert not refuses_arguments(replace(refused, group=replace(refused.group, source="module special values")))
+
+
+@pytest.mark.parametrize(("ops", "written"), [([], ["host work", "names"]), (["exp"], ["host work"])])
+def test_a_whole_audit_by_host_code_measures_names_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ops: list[str], written: list[str]
+) -> None:
+    environment = {"torch": "2.13.0+cpu", "simulated": True, "variables": {}, "host_code": {"source": "2.13.0"}}
+    with new_store(tmp_path) as store:
+        recording = begun(store, {"ops": ops, "dtypes": []}, environment)
+        recording.add(opinfo("exp"), Outcome(V.PASSED))
+        recording.finish()
+        path = store.path
+    files: list[str] = []
+    monkeypatch.setattr(measuring, "write", lambda measured: files.append("names"))
+    monkeypatch.setattr(measuring, "write_host_facts", lambda release, work: files.append("host work"))
+    measuring.main(path)
+    assert files == written
