@@ -54,7 +54,7 @@ def unique_dim(
     if not input.is_floating_point() or not input.isnan().any():
         return None
     rows = input.movedim(dim, 0)
-    flat = rows.flatten(1)
+    flat = rows.reshape(len(rows), -1)
     order = torch.arange(len(flat))
     for column in reversed(range(flat.shape[1])):
         order = order[flat[order, column].argsort(stable=True)]

@@ -259,12 +259,12 @@ def _factorize(ulp: Ulp, tile: Tensor) -> int:
     return failed
 
 
-def first_system(ulp: Ulp, left: Tensor, right: Tensor, *options: Any, **named: Any) -> list[Tensor | None] | None:
+def first_system(ulp: Ulp, matrices: Tensor, sides: Tensor, *options: Any, **named: Any) -> list[Tensor | None] | None:
     """With one right-hand side for a batch of matrices, only the first system is solved; other solutions are zero."""
-    if right.dim() >= left.dim() or left.dim() < 3 or right.shape == left.shape[:-1]:
+    if sides.dim() >= matrices.dim() or matrices.dim() < 3 or sides.shape == matrices.shape[:-1]:
         return None
-    all_of = aten._linalg_solve_ex(left, right, *options, **named)[0]
-    first = (0,) * (left.dim() - 2)
+    all_of = aten._linalg_solve_ex(matrices, sides, *options, **named)[0]
+    first = (0,) * (matrices.dim() - 2)
     solution = torch.zeros_like(all_of)
     solution[first] = all_of[first]
     return [solution, None, None, None]

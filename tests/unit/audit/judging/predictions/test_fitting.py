@@ -782,6 +782,15 @@ def test_a_model_sees_the_old_output_of_an_accumulating_overload() -> None:
     assert out.item() == 1 + (1 + 1j) * (1 + 1j) + 2 * (2 - 1j)
 
 
+def test_models_take_vectors_and_named_arguments() -> None:
+    with Calls(BY_NAME["rows-with-nan-last"].models, Ulp()):
+        assert str(ATEN.unique_dim(numbers(1, NAN, 1, NAN), 0)[0].tolist()) == "[1.0, nan, nan]"
+    matrices, sides = torch.eye(2).expand(3, 2, 2), numbers(3, 4).view(1, 2)
+    with Calls(BY_NAME["first-system-alone"].models, Ulp()):
+        solution = ATEN._linalg_solve_ex(matrices, sides, left=False)[0]
+    assert solution.tolist() == [[[3, 4]], [[0, 0]], [[0, 0]]]
+
+
 @pytest.mark.parametrize(("size", "fits"), [(0, True), (3, False)])
 def test_a_result_of_another_shape_fits_a_model_of_that_shape(played: Any, size: int, fits: bool) -> None:
     def device(x: Tensor) -> tuple[Tensor, Tensor]:
