@@ -155,7 +155,6 @@ class HostCode:
         count_completed: returns how many graphs of the stand-in for MPSGraph ran here; for a wheel, how many calls its
             process completed, which run graphs, launch kernels, raise, or have nothing to compute.
         stood_in: returns how many calls the simulated device's stand-ins answered instead.
-        kernels: the names of all kernels of a wheel; () for a tree, whose launches are not counted by overload.
         before: the counts of launched kernels, of `count_completed` and of `stood_in` when the case began.
     """
 
@@ -164,7 +163,6 @@ class HostCode:
     drain_work: Callable[[], dict[str, HostWork]] = dict
     count_completed: Callable[[], int] = int
     stood_in: Callable[[], int] = int
-    kernels: tuple[str, ...] = ()
     before: tuple[int, int, int] = (0, 0, 0)
     work: dict[str, HostWork] = field(default_factory=dict)
 
@@ -177,6 +175,14 @@ class HostCode:
             "macos": self.macos,
             "overloads": sorted(self.built.overloads),
         }
+
+    def kernel_names(self) -> tuple[str, ...]:
+        """The names of all kernels of a wheel; () for a tree, whose launches are not counted by overload."""
+        from ...simulator.air.library import AirLibrary
+        from ..releases.wheel.shipped import shipped_library
+
+        release = self.built.kernels
+        return tuple(AirLibrary(shipped_library(release), release).names) if self.built.wheel else ()
 
     def begin_case(self) -> None:
         """To be called before each case: reset the counts."""
@@ -236,10 +242,8 @@ def load_host_code(folder: str, macos: str | None, device: MpsDevice) -> HostCod
 
 
 def _load_wheel(built: TreeBuild, macos: str) -> HostCode:
-    from ...simulator.air.library import AirLibrary
     from ...simulator.macho.device_kernels import WheelKernels
     from ..model import time_limit
-    from ..releases.wheel.shipped import shipped_library
 
     def start() -> HostProcess:
         with time_limit.suspended():
@@ -249,8 +253,7 @@ def _load_wheel(built: TreeBuild, macos: str) -> HostCode:
     kernels.install()
     require_answers(kernels, built.source)
     completed, stood_in = (lambda: kernels.completed_calls), (lambda: kernels.stood_in.total())
-    names = tuple(AirLibrary(shipped_library(built.source), built.source).names)
-    return HostCode(built, macos, kernels.drain_work, completed, stood_in, names)
+    return HostCode(built, macos, kernels.drain_work, completed, stood_in)
 
 
 def require_answers(kernels: WheelKernels, release: str) -> None:

@@ -58,7 +58,9 @@ def plan() -> AuditPlan:
         raise MpsmithError(f"unknown case source {unknown[0]!r} (there are {', '.join(worker.sources)})")
     selecting = with_own_sources(settings) if settings.compiled else settings
     wanted = [source for source in worker.sources.values() if is_wanted(source, selecting)]
-    kernels = tuple(worker.shipped.names) if worker.shipped else worker.host_code.kernels if worker.host_code else ()
+    kernels = worker.host_code.kernel_names() if worker.host_code else ()
+    if worker.shipped:
+        kernels = tuple(worker.shipped.names)
     by_source: dict[str, list[GroupKey]] = {source.name: [] for source in wanted}
     for key in select(wanted, settings.ops, settings.dtypes, settings.samples):
         by_source[key.source].append(key)
