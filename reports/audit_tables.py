@@ -15,6 +15,10 @@ from .table import Cell, Table, shortened
 from .wording import LETTERS, MEANING, PARTLY_BROKEN, SHORT_DTYPES, graded, marked
 
 UNEXPLAINED = "UNEXPLAINED"
+NEVER_ACQUITS = (
+    "A rule explains and never acquits: verdicts are what they are without it. Only where it is not known what a Mac "
+    "does, a case counts for no overload."
+)
 STALE = "STALE: explained nothing in this full run; it may be out of date"
 
 
@@ -157,8 +161,7 @@ def rule_table(summary: AuditSummary) -> Table:
         marked("Rules that explain non-passes", summary),
         ("rule", "cases", "verdicts", "reason", "holds on", "seen in"),
         tuple(rows),
-        f"{summary.explanation.sentence}. A rule explains and never acquits: verdicts are what they are without it."
-        + _growth(summary),
+        f"{summary.explanation.sentence}. {NEVER_ACQUITS}" + _growth(summary),
         frozenset({"rule", "seen in"}),
     )
 
@@ -176,6 +179,7 @@ def _counted(rule: RuleUse) -> str:
 
 def _holds_on(rule: RuleUse) -> str:
     where = {"both": "any mps device", "simulated": "the simulated device", "real": "a Mac"}[rule.holds_on]
+    where += ", counts for no overload" if rule.unknown_on_mac else ""
     return f"{where} ({rule.upstream})" if rule.upstream else where
 
 

@@ -24,16 +24,23 @@ from .evidence import (
 from .run_data import RunData
 
 
-def evidence_of(data: RunData, surface: Surface, rule_of: Mapping[str, str] = MappingProxyType({})) -> RunEvidence:
+def evidence_of(
+    data: RunData,
+    surface: Surface,
+    rule_of: Mapping[str, str] = MappingProxyType({}),
+    unknown_on_mac: Collection[str] = (),
+) -> RunEvidence:
     """Attribute what the cases of a run showed.
 
     Args:
         data: the run.
         surface: the overloads that exist.
         rule_of: by label, the rule that explains a case. No overload is at fault for such a case.
+        unknown_on_mac: the rules whose cases count for no overload.
     """
     evidence = RunEvidence(data.counts, Attribution(surface, data.called_overloads))
     attributing = _Attributing(evidence, surface, rule_of, simulated=data.run.simulated)
+    no_evidence = {label for label, rule in rule_of.items() if rule in unknown_on_mac}
     uncounted = (CaseVerdict.PASSED, CaseVerdict.SKIPPED)
     for count in evidence.counts:
         if count.verdict in uncounted:
@@ -45,7 +52,8 @@ def evidence_of(data: RunData, surface: Surface, rule_of: Mapping[str, str] = Ma
             continue
         evidence.numbers[case.label] = case.id
         evidence.entries[SourceEntry.of(case.group)][dtype_of(case)].add(case.outcome.verdict, case)
-        attributing.attribute(case)
+        if case.label not in no_evidence:
+            attributing.attribute(case)
     attributing.finish()
     return evidence
 

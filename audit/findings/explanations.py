@@ -1,7 +1,7 @@
 """Explains non-passes by named rules, and lists the non-passes without a rule.
 
-A rule explains and never acquits: the case keeps its verdict, and its overload too. What no rule explains is what
-somebody has to look at.
+A rule explains and never acquits: the case keeps its verdict, and its overload too, unless the rule says that what a
+Mac does in such a case is not known. What no rule explains is what somebody has to look at.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ from .run_data import RunData
 
 @dataclass(frozen=True)
 class RuleUse:
-    """How often a rule explained a case: by verdict, in which entries, and the first case by its label."""
+    """How often a rule explained a case: by verdict, in which entries, and the first case by its label.
+
+    `unknown_on_mac`: its cases are evidence about no overload.
+    """
 
     name: str
     reason: str
@@ -34,6 +37,7 @@ class RuleUse:
     cases: Mapping[CaseVerdict, int]
     entries: tuple[str, ...]
     example: str
+    unknown_on_mac: bool = False
 
     @property
     def total(self) -> int:
@@ -79,6 +83,11 @@ class Explanation:
     def explained(self) -> int:
         """Cases that a rule explains."""
         return sum(rule.total for rule in self.rules)
+
+    @property
+    def unknown_on_mac(self) -> frozenset[str]:
+        """The rules whose cases are evidence about no overload."""
+        return frozenset(rule.name for rule in self.rules if rule.unknown_on_mac)
 
     @property
     def unexplained_cases(self) -> int:
@@ -245,7 +254,8 @@ def explain(
 
 def _rule_use(rule: ExplainingRule, use: _Use) -> RuleUse:
     cases, entries = in_order_of_severity(use.cases), tuple(sorted(use.entries))
-    return RuleUse(rule.name, rule.reason, rule.holds_on, rule.upstream, cases, entries, use.example)
+    of_rule = (rule.name, rule.reason, rule.holds_on, rule.upstream)
+    return RuleUse(*of_rule, cases, entries, use.example, rule.unknown_on_mac)
 
 
 def _add(left: dict[tuple[str, str, CaseVerdict, str, str], Unexplained], case: StoredCase) -> None:

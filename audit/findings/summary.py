@@ -113,7 +113,7 @@ class JudgedRun:
 def judged_run(data: RunData, surface: Surface) -> JudgedRun:
     """Judge a run: what each overload's cases say of it."""
     explanation, rule_of = explain(data, surface)
-    evidence = evidence_of(data, surface, rule_of)
+    evidence = evidence_of(data, surface, rule_of, explanation.unknown_on_mac)
     launches = GroupLaunches(data.launches)
     grading = Grading(data, launches, surface)
     overloads = tuple(

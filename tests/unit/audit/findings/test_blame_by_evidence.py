@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from mpsmith.audit.findings.attribution import SourceEntry
 from mpsmith.audit.findings.case_attribution import evidence_of
 from mpsmith.audit.findings.evidence import RunEvidence
 from mpsmith.audit.findings.faulty_overloads import at_fault, message_at_fault
@@ -49,8 +50,8 @@ class Run:
         for position, fault in (inside or {}).items():
             self.store.add_inner_fault(group, position, fault)
 
-    def evidence(self, rules: dict[str, str] | None = None) -> RunEvidence:
-        return evidence_of(read_run(self.store, self.recording.run), SURFACE, rules or {})
+    def evidence(self, rules: dict[str, str] | None = None, unknown_on_mac: tuple[str, ...] = ()) -> RunEvidence:
+        return evidence_of(read_run(self.store, self.recording.run), SURFACE, rules or {}, unknown_on_mac)
 
     def wrong(self, dtype: str = "float32") -> dict[str, int]:
         """The number of wrong cases of each overload that has any."""
@@ -142,6 +143,14 @@ def test_case_with_a_rule_stays_with_its_suspects(run: Run) -> None:
     assert evidence.overloads["aten::stack"].dtypes["float32"].cases[V.WRONG] == 1
     assert "aten::sub" not in evidence.overloads
     assert at_fault(evidence) == ()
+
+
+def test_case_counts_for_no_overload_where_a_mac_is_unknown(run: Run) -> None:
+    run.case("stack", DIFFER, DIFFER, PASSED, calls={"stack": True}, inside={0: SUB})
+    rules = {"opinfo:stack:float32:0": "unknown", "opinfo:stack:float32:1": "a rule"}
+    evidence = run.evidence(rules, ("unknown",))
+    assert evidence.overloads["aten::stack"].dtypes["float32"].cases == {V.WRONG: 1, V.PASSED: 1}
+    assert evidence.entries[SourceEntry("opinfo", "stack", "")]["float32"].cases == {V.WRONG: 2, V.PASSED: 1}
 
 
 def test_the_overloads_at_fault_are_listed_the_certain_and_most_serious_first(run: Run) -> None:

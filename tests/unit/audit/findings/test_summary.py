@@ -17,6 +17,7 @@ from mpsmith.audit.releases.surface.overloads import Dispatch, Surface
 from mpsmith.audit.releases.surface.reachability import Unreachable
 from mpsmith.audit.store.records import ModuleRow, ModuleStatus
 from mpsmith.errors import MpsmithError
+from mpsmith.reports.audit_tables import rule_table
 from support.stores import Recording, begun, new_store
 from support.surfaces import overload, surface
 
@@ -75,6 +76,26 @@ def built(tmp_path: Path) -> Iterator[Built]:
 
 def fault(verdict: CaseVerdict, message: str = "broken", **fields: object) -> Outcome:
     return Outcome(verdict, message=message, **fields)  # type: ignore[arg-type]
+
+
+# ---- what is not known of a Mac
+
+
+def test_case_of_a_rule_that_knows_no_mac_decides_no_verdict(built: Built) -> None:
+    unchecked = (
+        "returns where the CPU raises RuntimeError: Expected query, key, and value to have the same dtype, but got"
+    )
+    entry = "scaled_dot_product_attention"
+    listed = surface(overload(entry, Dispatch.NATIVE), overload("relu", Dispatch.NATIVE))
+    built.case(entry, fault(CaseVerdict.WRONG, unchecked), calls={entry: True})
+    built.case("relu", fault(CaseVerdict.WRONG, unchecked), calls={"relu": True})
+    summary = built.summary(listed)
+    attention, relu = summary.overloads
+    assert (attention.verdict, attention.executed) == (OverloadVerdict.UNREACHABLE, 0)
+    assert attention.reason == "called only inside cases that say nothing about it (wrong)"
+    assert relu.verdict is OverloadVerdict.WRONG
+    assert summary.explanation.unknown_on_mac == {"simulated-attention-unchecked"}
+    assert rule_table(summary).rows[0][4] == "the simulated device, counts for no overload"
 
 
 # ---- support
