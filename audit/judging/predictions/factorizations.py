@@ -121,6 +121,17 @@ def of_finite_matrices(overload: str) -> Model:
     return model
 
 
+def solve_from_the_right(
+    ulp: Ulp, matrices: Tensor, sides: Tensor, *, left: bool = True, check_errors: bool = False
+) -> list[Tensor | None] | None:
+    """With left=False, the transposed system is solved. Its factors are returned for those of the matrix."""
+    if left or sides.dim() != matrices.dim():
+        return None
+    factors, pivots, _ = torch.ops.aten.linalg_lu_factor_ex(matrices.mT)
+    solution = ulp(torch.ops.aten.linalg_lu_solve(factors, pivots, sides.mT))
+    return [solution.mT, factors, pivots, None]
+
+
 FACTORIZATIONS = (
     Prediction(
         "blocks-that-are-not-definite",
@@ -138,4 +149,7 @@ FACTORIZATIONS = (
         nan_is_any_non_finite=True,
     ),
 )
-FACTORIZATIONS_OF_HOST_CODE = (Prediction("reflections-by-sums-of-squares", {"aten::linalg_qr": linalg_qr}),)
+FACTORIZATIONS_OF_HOST_CODE = (
+    Prediction("reflections-by-sums-of-squares", {"aten::linalg_qr": linalg_qr}),
+    Prediction("factors-of-the-transpose", {"aten::_linalg_solve_ex": solve_from_the_right}),
+)

@@ -165,7 +165,18 @@ def nll_loss_backward(
     return torch.zeros_like(input) if reduction == 1 and not bool(total.any()) else None
 
 
+def nan_to_num(ulp: Ulp, input: Tensor, nan: Any = None, posinf: Any = None, neginf: Any = None) -> Tensor | None:
+    """Each replacement is replaced again: NaN, then the negative infinity, then any infinity, whatever its sign."""
+    if not input.is_floating_point():
+        return None
+    limits = torch.finfo(input.dtype)
+    result = torch.where(input.isnan(), 0.0 if nan is None else nan, input)
+    result = torch.where(result == -torch.inf, limits.min if neginf is None else neginf, result)
+    return torch.where(result.isinf(), limits.max if posinf is None else posinf, result)
+
+
 GRAPH_ROUNDING = (
+    Prediction("infinities-replaced-again", {"aten::nan_to_num": nan_to_num}),
     Prediction("area-functions-of-negated-numbers", {"aten::asinh": asinh_of_negated, "aten::acosh": acosh_of_negated}),
     Prediction("quotients-inside-addcdiv", {"aten::addcdiv": addcdiv}, nan_is_any_non_finite=True),
     Prediction(

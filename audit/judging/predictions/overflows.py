@@ -22,8 +22,18 @@ def infinite_or_undefined(values: Tensor, right: Tensor, wide: Tensor) -> Tensor
     return ~values.isfinite()
 
 
+def not_finite_on_one_side(values: Tensor, right: Tensor, wide: Tensor) -> Tensor:
+    """Which elements are not finite on the device or on the CPU."""
+    return ~values.isfinite() | ~right.isfinite()
+
+
 OVERFLOWS = (
     Prediction("not-finite-on-either-side", where=not_finite),
     Prediction("no-number-by-definition", where=undefined),
     Prediction("not-finite-on-the-device", where=infinite_or_undefined),
+    Prediction(
+        "not-finite-on-one-side",
+        where=not_finite_on_one_side,
+        with_calls=frozenset({"aten::native_group_norm_backward"}),
+    ),
 )

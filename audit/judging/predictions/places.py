@@ -91,6 +91,39 @@ def _linear_weights(size: int, resized: int) -> Tensor:
     return (weights / weights.sum(1, keepdim=True)).float()
 
 
+def upsample_linear_past_the_next(
+    ulp: Ulp, input: Tensor, output_size: Sequence[int], aligned: bool, *scales: float | None
+) -> Tensor | None:
+    """The second of two neighbours is at place + 1, a sum that float32 may round up to the one after the next."""
+    if not input.is_floating_point():
+        return None
+    result = input.float()
+    for dim, wanted in reversed(list(enumerate(output_size, start=2))):
+        size = input.shape[dim]
+        places = _places(size, wanted, aligned, scales[dim - 2] if scales else None)
+        weights = (places - places.floor()).view(-1, *[1] * (input.dim() - dim - 1))
+        first, second = (at.long().clamp(max=size - 1) for at in (places, places + 1))
+        result = weights * result.index_select(dim, second) + (1 - weights) * result.index_select(dim, first)
+    return ulp(result.to(input.dtype))
+
+
+def _places(size: int, wanted: int, aligned: bool, scale: float | None) -> Tensor:
+    """The place in the input of each place of a linear interpolation, in float32."""
+    steps = torch.arange(wanted, dtype=torch.float32)
+    if aligned:
+        return steps * (torch.tensor(size - 1.0) / max(wanted - 1, 1))
+    step = torch.tensor(1 / scale if scale else size / wanted, dtype=torch.float32)
+    return (step * (steps + 0.5) - 0.5).clamp(min=0)
+
+
+def nearest_by_division(ulp: Ulp, input: Tensor, output_size: Sequence[int], scale: float | None = None) -> Any:
+    """Places divided by the scale in float32; the CPU multiplies them by its reciprocal."""
+    if scale is None or scale <= 0:
+        return None
+    places = torch.arange(output_size[0], dtype=torch.float32) / torch.tensor(scale, dtype=torch.float32)
+    return input.index_select(2, places.floor().long().clamp(max=input.shape[2] - 1))
+
+
 PLACES = (
     Prediction("edges-without-weight", {"aten::_upsample_bilinear2d_aa": upsample_bilinear2d_aa}),
     Prediction(
@@ -101,6 +134,11 @@ PLACES = (
             "aten::_upsample_bicubic2d_aa": antialiased("_upsample_bicubic2d_aa", OF_CUBIC),
         },
     ),
+    Prediction(
+        "neighbours-past-the-next",
+        {f"aten::{name}": upsample_linear_past_the_next for name in ("upsample_linear1d", "upsample_bilinear2d")},
+    ),
+    Prediction("places-by-a-division", {"aten::upsample_nearest1d": nearest_by_division}),
     Prediction("bytes-between-two-roundings", {"aten::upsample_bilinear2d": bytes_bilinear}, alternatives=2),
     Prediction(
         "antialiasing-into-one-column",

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .memory_order import of_contiguous_tensors
 from .prediction import Model, Prediction, ReplacedResult, Ulp
 
 Pool = Callable[..., tuple[Tensor, Tensor]]
@@ -89,6 +90,10 @@ WINDOWS = (
             "aten::max_pool3d_with_indices": max_pool_by_greater_than(torch.ops.aten.max_pool3d_with_indices),
             "aten::adaptive_max_pool2d": skipping_in_equal_windows,
         },
+    ),
+    Prediction(
+        "indices-of-infinite-maxima",
+        {"aten::max_pool3d_with_indices": of_contiguous_tensors("max_pool3d_with_indices")},
     ),
     Prediction("index-reduce-loses-nan", {"aten::index_reduce": index_reduce}),
 )

@@ -57,6 +57,15 @@ def plane(*values: float) -> Tensor:
     return torch.tensor(values).reshape(1, 1, 4, 4)
 
 
+def group_norm_gradients(gradient: Tensor, x: Tensor) -> Tensor:
+    """Those of the weights of two channels."""
+    one = numbers(1).view(1, 1)
+    result: Tensor = ATEN.native_group_norm_backward(
+        gradient, x, one, one, torch.ones(2), 1, 2, 2, 1, [False, True, True]
+    )[1]
+    return result
+
+
 SIXTEEN = plane(*(float(step * 7 % 16) for step in range(16)))
 WITH_NAN = plane(*(NAN if step == 5 else float(step * 7 % 16) for step in range(16)))
 GRID = torch.tensor([[[[0.25, -0.5], [NAN, 0.0]]]])
@@ -190,6 +199,20 @@ SHOWN: dict[str, Shown] = {
     "shrink-passes-the-gradient-of-nan": Shown(
         ATEN.hardshrink_backward, (torch.ones(65), torch.arange(65.0).where(torch.arange(65) != 1, NAN), 0.5)
     ),
+    "neighbours-past-the-next": Shown(ATEN.upsample_linear1d, (numbers(4, 1, 2).view(1, 1, 3), [83], True)),
+    "places-by-a-division": Shown(ATEN.upsample_nearest1d, (torch.arange(20.0).view(1, 1, 20), [12], 0.6)),
+    "indices-of-infinite-maxima": Shown(
+        ATEN.max_pool3d_with_indices,
+        (
+            torch.full((1, 2, 3, 3, 3), -INF).contiguous(memory_format=torch.channels_last_3d),
+            *([1, 1, 1], [2, 2, 2]),
+        ),
+    ),
+    "infinities-replaced-again": Shown(torch.nan_to_num, (numbers(1, -INF, INF), 0.0, INF, -INF)),
+    "factors-of-the-transpose": Shown(
+        lambda *of: ATEN._linalg_solve_ex(*of, left=False),
+        (numbers(4, 1, 2, 3).view(2, 2), numbers(1, 2).view(1, 2)),
+    ),
     "neighbours-of-weight-zero": Shown(ATEN.upsample_linear1d, (numbers(1, NAN, 2).view(1, 1, 3), [3], True)),
     "antialiasing-into-one-column": Shown(
         ATEN._upsample_lanczos2d_aa,
@@ -273,6 +296,11 @@ SHOWN: dict[str, Shown] = {
     "not-finite-on-either-side": Shown(lambda x: x * 1, (numbers(INF, 1),), device=lambda x: x * numbers(NAN, 1)),
     "no-number-by-definition": Shown(lambda x: x * 1, (numbers(2, 1),), device=lambda x: x * numbers(NAN, 1)),
     "not-finite-on-the-device": Shown(lambda x: x * 1, (numbers(2, 1),), device=lambda x: x * numbers(INF, 1)),
+    "not-finite-on-one-side": Shown(
+        group_norm_gradients,
+        (numbers(1, 2, 3, 4).view(1, 2, 2), numbers(1, 3, 2, 4).view(1, 2, 2)),
+        device=lambda *of: group_norm_gradients(*of) * numbers(INF, 1),
+    ),
     "log-of-one-plus-exp": Shown(torch.nn.functional.softplus, (numbers(0.5, -12, -30),)),
     "gradient-without-conjugate": Shown(ATEN.sigmoid_backward, (torch.tensor([1 + 2j, 3.0]), torch.tensor([2j, 3.0]))),
     "log-sigmoid-without-its-buffer": Shown(
