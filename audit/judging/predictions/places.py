@@ -136,7 +136,7 @@ PLACES = (
     ),
     Prediction(
         "neighbours-past-the-next",
-        {f"aten::{name}": upsample_linear_past_the_next for name in ("upsample_linear1d", "upsample_bilinear2d")},
+        {f"aten::upsample_{name}": upsample_linear_past_the_next for name in ("linear1d", "bilinear2d", "trilinear3d")},
     ),
     Prediction("places-by-a-division", {"aten::upsample_nearest1d": nearest_by_division}),
     Prediction("bytes-between-two-roundings", {"aten::upsample_bilinear2d": bytes_bilinear}, alternatives=2),
