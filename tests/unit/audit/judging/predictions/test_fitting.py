@@ -59,9 +59,9 @@ def plane(*values: float) -> Tensor:
 
 def group_norm_gradients(gradient: Tensor, x: Tensor) -> Tensor:
     """Those of the weights of two channels."""
-    one = numbers(1).view(1, 1)
+    unit = numbers(1).view(1, 1)
     result: Tensor = ATEN.native_group_norm_backward(
-        gradient, x, one, one, torch.ones(2), 1, 2, 2, 1, [False, True, True]
+        gradient, x, unit, unit, torch.ones(2), 1, 2, 2, 1, [False, True, True]
     )[1]
     return result
 
