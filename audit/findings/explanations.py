@@ -243,7 +243,12 @@ def explain(
     stale = sorted(rule.name for rule in explainer.rules if rule not in used and not rule.never_stale)
     explanation = Explanation(
         non_passes=len(non_passes),
-        rules=tuple(sorted(map(_rule_use, used, used.values()), key=lambda use: (-use.total, use.name))),
+        rules=tuple(
+            sorted(
+                (_rule_use(rule, use, simulated=data.run.simulated) for rule, use in used.items()),
+                key=lambda use: (-use.total, use.name),
+            )
+        ),
         unexplained=tuple(
             sorted(left.values(), key=lambda non_pass: (CASE_SEVERITY.index(non_pass.verdict), non_pass.entry))
         ),
@@ -252,10 +257,10 @@ def explain(
     return explanation, by_case
 
 
-def _rule_use(rule: ExplainingRule, use: _Use) -> RuleUse:
+def _rule_use(rule: ExplainingRule, use: _Use, *, simulated: bool) -> RuleUse:
     cases, entries = in_order_of_severity(use.cases), tuple(sorted(use.entries))
     of_rule = (rule.name, rule.reason, rule.holds_on, rule.upstream)
-    return RuleUse(*of_rule, cases, entries, use.example, rule.unknown_on_mac)
+    return RuleUse(*of_rule, cases, entries, use.example, rule.unknown_on_mac and simulated)
 
 
 def _add(left: dict[tuple[str, str, CaseVerdict, str, str], Unexplained], case: StoredCase) -> None:

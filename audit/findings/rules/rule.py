@@ -67,7 +67,7 @@ class ExplainingRule:
             finite.
         without_kernel: every operator that the device named is one for which the surface has no kernel for mps.
         holds_on: the kind of mps device that the rule is about.
-        unknown_on_mac: what a Mac does in such a case is not known, so that it is evidence about no overload.
+        unknown_on_mac: what a Mac does there is not known: a case of a simulated device is evidence about no overload.
         upstream: the public issue about it ("pytorch/pytorch#137720"), or "".
         shipped: shell patterns of torch releases: the case launched shipped kernels of one of them.
         kernels: shell patterns of kernels: the case launched one of them.

@@ -92,15 +92,16 @@ def _linear_weights(size: int, resized: int) -> Tensor:
 
 
 def upsample_linear_past_the_next(
-    ulp: Ulp, input: Tensor, output_size: Sequence[int], aligned: bool, *scales: float | None
+    ulp: Ulp, input: Tensor, output_size: Sequence[int] | None, aligned: bool, *scales: Any
 ) -> Tensor | None:
     """The second of two neighbours is at place + 1, a sum that float32 may round up to the one after the next."""
-    if not input.is_floating_point():
+    if output_size is None or not input.is_floating_point():
         return None
+    factors = (*(scales[0] if scales and isinstance(scales[0], Sequence) else scales), *[None] * len(output_size))
     result = input.float()
     for dim, wanted in reversed(list(enumerate(output_size, start=2))):
         size = input.shape[dim]
-        places = _places(size, wanted, aligned, scales[dim - 2] if scales else None)
+        places = _places(size, wanted, aligned, factors[dim - 2])
         weights = (places - places.floor()).view(-1, *[1] * (input.dim() - dim - 1))
         first, second = (at.long().clamp(max=size - 1) for at in (places, places + 1))
         result = weights * result.index_select(dim, second) + (1 - weights) * result.index_select(dim, first)
@@ -116,9 +117,9 @@ def _places(size: int, wanted: int, aligned: bool, scale: float | None) -> Tenso
     return (step * (steps + 0.5) - 0.5).clamp(min=0)
 
 
-def nearest_by_division(ulp: Ulp, input: Tensor, output_size: Sequence[int], scale: float | None = None) -> Any:
+def nearest_by_division(ulp: Ulp, input: Tensor, output_size: Sequence[int] | None, scale: Any = None) -> Any:
     """Places divided by the scale in float32; the CPU multiplies them by its reciprocal."""
-    if scale is None or scale <= 0:
+    if output_size is None or not isinstance(scale, float) or scale <= 0:
         return None
     places = torch.arange(output_size[0], dtype=torch.float32) / torch.tensor(scale, dtype=torch.float32)
     return input.index_select(2, places.floor().long().clamp(max=input.shape[2] - 1))

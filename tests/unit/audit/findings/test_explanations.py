@@ -385,3 +385,13 @@ def test_without_cases_there_is_nothing_to_explain() -> None:
     assert Explanation().sentence == "0 non-passes: 0 explained by 0 rules, 0 unexplained"
     use = RuleUse("x", "y", "both", "", {CaseVerdict.WRONG: 2}, ("a",), "a:1")
     assert Explanation(1_234, (use,)).sentence == "1,234 non-passes: 2 explained by 1 rule, 1,232 unexplained"
+
+
+@pytest.mark.parametrize("simulated", [True, False])
+def test_rule_that_knows_no_mac_discounts_simulated_cases_alone(store: Store, simulated: bool) -> None:
+    recording = begun(store, environment={"simulated": simulated})
+    example = matching()
+    recording.add(example.group, example.outcome, inputs=example.inputs, fits=example.predictions)
+    explanation, _ = explain(read_run(store, recording.finish()), SURFACE, (replace(WHOLE, unknown_on_mac=True),))
+    assert explanation.explained == 1
+    assert explanation.unknown_on_mac == ({"whole"} if simulated else set())

@@ -703,6 +703,10 @@ GIVEN = {
         lambda: ATEN.native_dropout_backward(numbers(1, 2, 3, 4).view(2, 2), torch.tensor([True, False]), 2.0),
         [[2, 0], [0, 0]],
     ),
+    "neighbours-past-the-next": (
+        lambda: ATEN.upsample_bilinear2d.vec(numbers(0, 1, 0).view(1, 1, 3, 1), [83, 1], True, None)[0, 0, 40:43, 0],
+        [0.9756, 0, 0.9756],
+    ),
     "masks of a gradient that the mask expands": (
         lambda: ATEN.native_dropout_backward(numbers(1, 2, 3), torch.tensor([[True] * 3, [False] * 3]), 2.0),
         [2, 4, 6],
