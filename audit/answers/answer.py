@@ -295,10 +295,11 @@ class _Results:
             for dtype, verdict in row.dtypes.items():
                 worst[dtype] = min(worst.get(dtype, verdict), verdict, key=CASE_SEVERITY.index)
         self.dtypes = _by_verdict(worst)
-        self.some = _merged([row.some for row in self.rows])
+        at_sizes = [{CaseVerdict.DTYPE_GAP: row.at_sizes} for row in self.rows if row.at_sizes]
+        self.some = _merged([*(row.some for row in self.rows), *at_sizes])
         # Samples of OpInfos are usual calls; arguments that a search found are often odd ones.
         usual = [measured().names[name].some for name in public if name in measured().names]
-        self._of_usual_calls = _merged(usual) if usual else self.some
+        self._of_usual_calls = _merged(usual or [row.some for row in self.rows])
         self.grade = strongest(row.grade for row in self.rows)
         shown = ((row.case, row.message) for row in self.rows if row.case)
         self.replay, self.message = next(shown, ("", ""))
@@ -317,8 +318,12 @@ class _Results:
         return Support.PARTLY if len(right) < len(basis) or refused.intersection(basis) else Support.WORKS
 
     def _passes_somewhere(self, dtypes: Sequence[str]) -> bool:
-        """Whether some overload passes in a dtype in which another does not."""
-        return any(row.dtypes.get(dtype) is CaseVerdict.PASSED for row in self.rows for dtype in dtypes)
+        """Whether some overload passes in a dtype in which another does not, or some of its calls do."""
+        passes = (
+            *self.some.get(CaseVerdict.PASSED, ()),
+            *(d for row in self.rows for d in row.prevailing.get(CaseVerdict.PASSED, ())),
+        )
+        return not set(dtypes).isdisjoint(passes)
 
 
 def _by_verdict(verdicts: Mapping[str, CaseVerdict]) -> dict[CaseVerdict, tuple[str, ...]]:

@@ -2,7 +2,8 @@
 
 A line has the name of an overload, function or module; the dtypes by verdict; the grade; the label and the message of
 a case that did not pass; and, if some kernel was missing, the number of calls and the overloads without a kernel, as in
-`compositions.tsv`. A verdict with `~` is that of fewer than half of the cases: `passed=float32 wrong~=float32`.
+`compositions.tsv`. A verdict with `~` is that of fewer than half of the cases: `passed=float32 wrong~=float32`. With
+`~~` it is that of some sizes alone, of many elements or dimensions.
 Cases of which some tensor is empty do not count, nor those that the CPU refuses: a dtype without other cases is absent.
 `measuring` writes the file, and `host_work.tsv` from an audit with host code: the overloads that wait for the GPU, or
 compute on the CPU inside, with their calls and waits, and in which calls they do, which people may edit.
@@ -23,6 +24,7 @@ FILE = Path(__file__).parent / "measured.tsv"
 HOST_WORK = FILE.with_name("host_work.tsv")
 _TITLES = ("name", "dtypes", "grade", "case", "message", "calls", "without a kernel")
 _SOME = "~"
+_SIZES = "dtype-gap~~"
 _ABSENT = "-"
 
 
@@ -32,11 +34,13 @@ class MeasuredCalls:
 
     Attributes:
         prevailing: the dtypes by the verdict of at least half of their cases.
-        some: the dtypes in which fewer than half of the cases had a verdict other than passed, by that verdict.
+        some: the dtypes in which fewer than half of the cases had a verdict, by that verdict; passed only where most
+            are refused or wrong.
         grade: what computed the results, the strongest.
         case: the label of a case that did not pass, or "".
         message: what that case showed, or "".
         without_kernel: the overloads that the device named as without a kernel, and how many of the calls reached each.
+        at_sizes: the dtypes in which calls were refused for their size alone.
     """
 
     prevailing: Mapping[CaseVerdict, tuple[str, ...]]
@@ -45,6 +49,7 @@ class MeasuredCalls:
     case: str = ""
     message: str = ""
     without_kernel: Composition = NO_PARTS
+    at_sizes: tuple[str, ...] = ()
 
     @property
     def dtypes(self) -> Mapping[str, CaseVerdict]:
@@ -76,20 +81,27 @@ def measured(path: Path = FILE) -> MeasuredNames:
             case, message = ("" if text == _ABSENT else text for text in rest[:2])
             calls, lacking = rest[2:] or ("0", "")
             without_kernel = Composition.parsed(calls, lacking)
-            names[name] = MeasuredCalls(*_parsed(dtypes), Grade(grade), case, message, without_kernel)
+            prevailing, some, at_sizes = _parsed(dtypes)
+            names[name] = MeasuredCalls(prevailing, some, Grade(grade), case, message, without_kernel, at_sizes)
         except ValueError as error:
             raise MpsmithError(f"{path}:{number}: {error}") from None
     return MeasuredNames(release, device == "simulated", names)
 
 
-def _parsed(text: str) -> tuple[Mapping[CaseVerdict, tuple[str, ...]], Mapping[CaseVerdict, tuple[str, ...]]]:
+def _parsed(
+    text: str,
+) -> tuple[Mapping[CaseVerdict, tuple[str, ...]], Mapping[CaseVerdict, tuple[str, ...]], tuple[str, ...]]:
     prevailing: dict[CaseVerdict, tuple[str, ...]] = {}
     some: dict[CaseVerdict, tuple[str, ...]] = {}
+    at_sizes: tuple[str, ...] = ()
     for part in text.split():
         word, _, dtypes = part.partition("=")
+        if word == _SIZES:
+            at_sizes = tuple(dtypes.split(","))
+            continue
         verdict = CaseVerdict(word.removesuffix(_SOME).replace("-", " "))
         (some if word.endswith(_SOME) else prevailing)[verdict] = tuple(dtypes.split(","))
-    return prevailing, some
+    return prevailing, some, at_sizes
 
 
 def write(data: MeasuredNames, path: Path = FILE) -> None:
@@ -102,6 +114,7 @@ def write(data: MeasuredNames, path: Path = FILE) -> None:
         parts += [
             f"{verdict.value.replace(' ', '-')}{_SOME}={','.join(dtypes)}" for verdict, dtypes in calls.some.items()
         ]
+        parts += [f"{_SIZES}={','.join(calls.at_sizes)}"] if calls.at_sizes else []
         lacking = calls.without_kernel
         row = [name, " ".join(parts), calls.grade.value, calls.case or _ABSENT, calls.message or _ABSENT]
         lines.append("\t".join([*row, str(lacking.calls), str(lacking)] if lacking.parts else row))

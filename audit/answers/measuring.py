@@ -10,9 +10,13 @@ from pathlib import Path
 
 from ...errors import MpsmithError
 from ...simulator.upstream.host_work import HostWork
+from ..findings.audited_surface import audited_surface
+from ..findings.explanations import explain
+from ..findings.run_data import RunData, read_run
 from ..model.group import dtype_of_case
 from ..model.selection import dtype_position, is_narrowed
 from ..model.verdicts import CASE_SEVERITY, CaseVerdict, Grade, strongest
+from ..releases.surface.overloads import Surface
 from ..store.records import StoredCase
 from ..store.store import Store
 from .compositions import NO_PARTS, Composition
@@ -27,6 +31,8 @@ SOURCES = frozenset(
         *("schema", "schema sizes", "schema special values"),
     }
 )
+# Where most calls have one of these, those that pass show that the device has a kernel.
+_ON_THE_DEVICE = (CaseVerdict.DTYPE_GAP, CaseVerdict.WRONG)
 _LONGEST = 140
 _SHAPE = re.compile(r"\b(?:u?int|float|bfloat|complex|bool)\d*\[([\d, ]*)\]")
 
@@ -54,6 +60,7 @@ class _Name:
     def __init__(self) -> None:
         self.by_dtype: defaultdict[str, Counter[CaseVerdict]] = defaultdict(Counter)
         self.refused: Counter[str] = Counter()
+        self.refused_sizes: Counter[str] = Counter()
         self.grades: set[Grade] = set()
         self.worst: dict[CaseVerdict, tuple[str, str]] = {}
         self.without_kernel: Counter[str] = Counter()
@@ -64,7 +71,7 @@ class _Name:
         dtype = dtype_of_case(case.group, case.inputs)
         counts = self.by_dtype[dtype]
         if refuses_arguments(case):
-            self.refused[dtype] += 1
+            (self.refused_sizes if case.group.source.endswith("sizes") else self.refused)[dtype] += 1
         else:
             counts[verdict] += 1
         self.grades.add(case.grade)
@@ -74,25 +81,35 @@ class _Name:
     def measured(self) -> MeasuredCalls:
         prevailing: defaultdict[CaseVerdict, list[str]] = defaultdict(list)
         some: defaultdict[CaseVerdict, list[str]] = defaultdict(list)
+        at_sizes: list[str] = []
         for dtype in sorted(self.by_dtype, key=dtype_position):
             cases = self.by_dtype[dtype]
             refused = Counter({CaseVerdict.DTYPE_GAP: self.refused[dtype]})
-            most = _most(cases if cases[CaseVerdict.PASSED] else cases + refused)
+            sizes = Counter({CaseVerdict.DTYPE_GAP: self.refused_sizes[dtype]})
+            most = _most(cases if cases[CaseVerdict.PASSED] else cases + refused + sizes)
             prevailing[most].append(dtype)
             for verdict in cases + refused:
-                if verdict not in (most, CaseVerdict.PASSED):
+                if verdict is not most and (verdict is not CaseVerdict.PASSED or most in _ON_THE_DEVICE):
                     some[verdict].append(dtype)
+            if +sizes and CaseVerdict.DTYPE_GAP not in (most, *(cases + refused)):
+                at_sizes.append(dtype)
         shown = next((self.worst[verdict] for verdict in CASE_SEVERITY if verdict in self.worst), ("", ""))
         grade = strongest(self.grades) or Grade.DISPATCH_ONLY
-        calls = sum((*self.refused.values(), *(counts.total() for counts in self.by_dtype.values())))
+        calls = sum(
+            (
+                *self.refused.values(),
+                *self.refused_sizes.values(),
+                *(counts.total() for counts in self.by_dtype.values()),
+            )
+        )
         lacking = Composition(calls, dict(self.without_kernel)) if self.without_kernel else NO_PARTS
-        return MeasuredCalls(_in_order(prevailing), _in_order(some), grade, *shown, lacking)
+        return MeasuredCalls(_in_order(prevailing), _in_order(some), grade, *shown, lacking, tuple(at_sizes))
 
 
 def _brief(message: str) -> str:
     """The first line of a message, without its difference from the float64 reference."""
     first = message.strip().partition("\n")[0].partition(", float64 ")[0].replace("\t", " ")
-    return first if len(first) <= _LONGEST else f"{first[:_LONGEST].rstrip()}..."
+    return first if len(first) <= _LONGEST else f"{first[: _LONGEST + 1].rpartition(' ')[0]}..."
 
 
 def _most(cases: Mapping[CaseVerdict, int]) -> CaseVerdict:
@@ -116,6 +133,12 @@ def measured_names(cases: Iterable[StoredCase]) -> dict[str, MeasuredCalls]:
         if counts and not case.outcome.is_refusal and not has_empty_tensor(case.inputs):
             names[key.operator].add(case)
     return {name: calls.measured() for name, calls in names.items()}
+
+
+def unknown_on_mac(data: RunData, surface: Surface) -> frozenset[str]:
+    """The labels of cases that say nothing about a Mac, by the rule that explains them."""
+    explanation, rule_of = explain(data, surface)
+    return frozenset(label for label, rule in rule_of.items() if rule in explanation.unknown_on_mac)
 
 
 def write_host_facts(release: str, work_by_name: Mapping[str, HostWork], path: Path = HOST_WORK) -> None:
@@ -153,7 +176,8 @@ def main(store_path: Path) -> None:
             write_host_facts(host_code["source"], store.host_work(run.id) | recorded)
         if is_part:
             return
-        names = measured_names(store.cases(run.id, "1"))
+        unknown = unknown_on_mac(read_run(store, run, only_verdicts=True), audited_surface(run))
+        names = measured_names(case for case in store.cases(run.id, "1") if case.label not in unknown)
     environment = run.environment
     release = str(environment.get("profile") or environment["torch"]).split("+")[0]
     write(MeasuredNames(release, bool(environment["simulated"]), names))

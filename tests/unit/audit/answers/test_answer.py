@@ -171,9 +171,9 @@ def test_a_release_that_was_not_audited_is_answered_from_its_wheel() -> None:
 )
 def test_a_composite_of_one_operator_has_its_wrong_results(name: str, dtype: str, wrong: str) -> None:
     reply = answer(name, "2.13.0")
-    assert headline(reply) == "works, with wrong results in some calls"
+    assert headline(reply).endswith(", with wrong results in some calls")
     assert [finding for finding in reply.wrong if finding.summary.startswith(wrong)]
-    assert dtype in reply.some[CaseVerdict.WRONG]
+    assert dtype in (*reply.some.get(CaseVerdict.WRONG, ()), *reply.dtypes.get(CaseVerdict.WRONG, ()))
 
 
 def test_a_wrong_result_of_one_part_of_several_or_of_out_alone_is_not_the_composites() -> None:
@@ -265,6 +265,7 @@ def test_the_data_files_can_be_written_and_read(tmp_path: Path) -> None:
         Grade.SHIPPED_KERNEL,
         "opinfo:a:int8:0",
         without_kernel=Composition(3, {"a": 3, "b_": 1}),
+        at_sizes=("float32",),
     )
     data = MeasuredNames("2.13.0", True, {"a": row})
     measured.write(data, path)

@@ -38,7 +38,23 @@ def test_a_wrong_result_stays_wrong_beside_refusals() -> None:
     differs, right = (V.WRONG, "3 of 3 elements differ; at [0]: 1.0, CPU 2.0, float64 2.1"), (V.PASSED, "")
     lstm = measured_names(cases("float32", right, differs, differs, (V.WRONG, PROJECTIONS)))["nn.LSTM"]
     assert lstm.prevailing == {V.WRONG: ("float32",)}
-    assert (lstm.some, lstm.message) == ({V.DTYPE_GAP: ("float32",)}, differs[1].partition(", float64")[0])
+    assert lstm.some == {V.PASSED: ("float32",), V.DTYPE_GAP: ("float32",)}
+    assert lstm.message == differs[1].partition(", float64")[0]
+
+
+def test_a_refused_size_is_listed_separately() -> None:
+    right, refused = cases("float32", (V.PASSED, ""), (V.WRONG, PROJECTIONS))
+    large = replace(refused, group=replace(refused.group, source="module sizes"))
+    assert measured_names([right, large])["nn.LSTM"].at_sizes == ("float32",)
+    assert measured_names([right, large])["nn.LSTM"].some == {}
+    both = measured_names([right, right, large, refused])["nn.LSTM"]
+    assert (both.at_sizes, both.some) == ((), {V.DTYPE_GAP: ("float32",)})
+    assert measured_names([large])["nn.LSTM"].prevailing == {V.DTYPE_GAP: ("float32",)}
+
+
+def test_call_that_passes_beside_a_fallback_shows_no_kernel() -> None:
+    of_pool = measured_names(cases("float32", (V.FALLBACK, ""), (V.FALLBACK, ""), (V.PASSED, "")))["nn.LSTM"]
+    assert (of_pool.prevailing, of_pool.some) == ({V.FALLBACK: ("float32",)}, {})
 
 
 def test_a_call_that_the_cpu_also_refuses_is_not_right() -> None:
