@@ -163,6 +163,7 @@ class HostCode:
     drain_work: Callable[[], dict[str, HostWork]] = dict
     count_completed: Callable[[], int] = int
     stood_in: Callable[[], int] = int
+    empty_cache: Callable[[], None] = lambda: None
     before: tuple[int, int, int] = (0, 0, 0)
     work: dict[str, HostWork] = field(default_factory=dict)
 
@@ -183,6 +184,13 @@ class HostCode:
 
         release = self.built.kernels
         return tuple(AirLibrary(shipped_library(release), release).names) if self.built.wheel else ()
+
+    def begin_group(self) -> None:
+        """To be called before the cases of a group, so that they do not depend on groups before it in this worker.
+
+        Graphs that earlier calls left are used again for calls with the same key, and memory holds what they wrote.
+        """
+        self.empty_cache()
 
     def begin_case(self) -> None:
         """To be called before each case: reset the counts."""
@@ -253,7 +261,7 @@ def _load_wheel(built: TreeBuild, macos: str) -> HostCode:
     kernels.install()
     require_answers(kernels, built.source)
     completed, stood_in = (lambda: kernels.completed_calls), (lambda: kernels.stood_in.total())
-    return HostCode(built, macos, kernels.drain_work, completed, stood_in)
+    return HostCode(built, macos, kernels.drain_work, completed, stood_in, kernels.empty_cache)
 
 
 def require_answers(kernels: WheelKernels, release: str) -> None:

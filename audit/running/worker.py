@@ -121,6 +121,8 @@ def run_group(task: Task) -> int:
                 worker.store.add_case(task.group, MAKING_SAMPLES, outcome, "")
                 worker.store.mark_done(task.group)
             return 0
+        if worker.host_code:
+            worker.host_code.begin_group()
         open_cases = _open_cases(worker, task, chosen.cases)
         if task.key.mode in COMPILED_MODES:
             executed = _run_compiled(worker, task, open_cases, marker)

@@ -120,6 +120,16 @@ class WheelKernels:
         self._work = joined(self._work, computed.work)
         return computed
 
+    def empty_cache(self) -> None:
+        """Empty the process's caches, as `HostProcess.empty_cache`. A process that cannot is ended."""
+        if self._process is None:
+            return
+        try:
+            self._process.empty_cache()
+        except BaseException:
+            self.close()
+            raise
+
     def drain_work(self) -> dict[str, HostWork]:
         """The work of kernels besides encoding commands since the last call of this method."""
         work, self._work = self._work, {}

@@ -440,6 +440,11 @@ int serve(Task task) {
         add_limits(pickled);
         continue;
       }
+      if (name == "empty cache") {
+        at::detail::getMPSHooks().emptyCache();
+        answer("result", {});
+        continue;
+      }
       answer("result", called(name, pickled, task));
     } catch (const c10::Error& error) {
       const std::string text = error.what_without_backtrace();

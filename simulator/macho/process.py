@@ -186,6 +186,13 @@ class HostProcess:
             self._memory.forget_arguments()
         return Computed(results, written, recording, parse_host_work(work))
 
+    def empty_cache(self) -> None:
+        """Release cached memory on mps, and cached graphs if the release's `torch.mps.empty_cache` does (2.13.0 does).
+
+        Raises OperatorError and MachOError as `compute` does.
+        """
+        self._answer("empty cache", b"")
+
     def _loaded(self, overload: str, arguments: tuple[object, ...]) -> Any:
         import torch
 

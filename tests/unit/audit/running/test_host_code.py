@@ -69,6 +69,15 @@ def test_a_case_that_a_stand_in_answered_in_part_is_not_graded_as_host_code() ->
     assert kernels.end_case(PASSED) is Grade.HOST_CODE
 
 
+def test_each_group_begins_with_empty_caches() -> None:
+    emptied: list[str] = []
+    kernels = HostCode(BUILT, empty_cache=lambda: emptied.append("cache"))
+    kernels.begin_case()
+    assert emptied == []
+    kernels.begin_group()
+    assert emptied == ["cache"]
+
+
 def test_reruns_do_not_count_as_work() -> None:
     done: list[dict[str, HostWork]] = []
     kernels = HostCode(BUILT, drain_work=lambda: done.pop(0) if done else {})

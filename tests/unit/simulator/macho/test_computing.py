@@ -15,7 +15,7 @@ from mpsmith.simulator.errors import MachOError
 from mpsmith.simulator.macho import HostProcess, arm64_command, kernel_requests
 from mpsmith.simulator.macho.kernel_requests import KernelRequests
 from mpsmith.simulator.macho.process import Computed, OperatorError
-from mpsmith.simulator.macho.shared_memory import SharedMemory
+from mpsmith.simulator.macho.shared_memory import SharedMemory, tensors
 
 pytestmark = pytest.mark.network
 RELEASE = "2.13.0"
@@ -204,6 +204,22 @@ def test_zeros_are_behind_an_argument_in_memory_that_was_used_before(process: Ho
         process.compute("aten::_fused_adam_.tensor_lr", *lists, [], [torch.tensor(1.0)], rate, *options)
         assert lists[0][0].tolist() == [1, 1]
         assert lists[2][0].tolist() == pytest.approx([2.9, 2.9])
+
+
+def test_graphs_of_earlier_calls_are_gone_when_the_caches_are_emptied(process: HostProcess) -> None:
+    numbers = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]), torch.tensor([5.0, 0.1])
+
+    def addcmul(dtype: torch.dtype) -> list[float]:  # found_wrong: addcmul-into-another-dtype
+        (result,) = process.compute("aten::addcmul.out", *numbers, 1, torch.zeros(2, dtype=dtype)).results
+        return tensors(result).float().tolist()  # type: ignore[no-any-return]
+
+    right = addcmul(torch.float32)
+    process.empty_cache()
+    addcmul(torch.float16)
+    with pytest.raises(OperatorError, match="has type Half, and its place Float"):
+        addcmul(torch.float32)
+    process.empty_cache()
+    assert addcmul(torch.float32) == right == pytest.approx([16.0, 2.4])
 
 
 def test_an_error_of_the_release_is_raised_and_the_process_goes_on(process: HostProcess) -> None:
