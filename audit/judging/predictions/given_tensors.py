@@ -151,9 +151,9 @@ def total_weight(forward: Callable[..., tuple[Tensor, Tensor]]) -> Model:
 
 def addbmm(ulp: Ulp, input: Tensor, left: Tensor, right: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor | None:
     """Elements after the first add the result's first element in place of the one-element `input`."""
-    result: Tensor = aten.addbmm(input, left, right, beta=beta, alpha=alpha)
-    if input.numel() != 1 or result.numel() < 2:
+    if input.numel() != 1 or left.shape[1] * right.shape[2] < 2 or input.dtype is not left.dtype:
         return None
+    result: Tensor = aten.addbmm(input, left, right, beta=beta, alpha=alpha)
     left = ulp(left) if left.is_floating_point() or left.is_complex() else left
     shifted: Tensor = aten.addbmm(result.flatten()[:1], left, right, beta=beta, alpha=alpha)
     shifted.view(-1)[0] = result.view(-1)[0]
