@@ -106,7 +106,13 @@ int darwin_vopen(const char* path, int flags, int* mode) {
   return open(path, linux_flags(path, flags), flags & 0x200 ? *mode : 0);
 }
 int darwin_vshm_open(const char* name, int flags, int* mode) {
-  return shm_open(name, linux_flags(name, flags), flags & 0x200 ? *mode : 0);
+  // OpenMP registers itself by its process number, and a process that is killed leaves that behind. A later process of
+  // the same number would take it for another copy of the library, so no name stays.
+  const int registers = strncmp(name, "/__KMP_REGISTERED_LIB_", 22) == 0 && flags & 0x200;
+  if (registers) shm_unlink(name);
+  const int file = shm_open(name, linux_flags(name, flags), flags & 0x200 ? *mode : 0);
+  if (registers && file >= 0) shm_unlink(name);
+  return file;
 }
 
 int darwin_vfcntl(int file, int command, long* argument) {

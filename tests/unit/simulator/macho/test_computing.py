@@ -3,6 +3,7 @@
 import ctypes
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -220,6 +221,16 @@ def test_graphs_of_earlier_calls_are_gone_when_the_caches_are_emptied(process: H
         addcmul(torch.float32)
     process.empty_cache()
     assert addcmul(torch.float32) == right == pytest.approx([16.0, 2.4])
+
+
+def test_a_killed_process_leaves_no_registration_of_openmp() -> None:
+    with started() as process:
+        name = Path(f"/dev/shm/__KMP_REGISTERED_LIB_{process._process.pid}")
+        name.touch()  # of an earlier process of this number
+        values = torch.linspace(-1, 1, 2**20)
+        computed = process.compute("aten::softmax.int", values, 0, None)
+        torch.testing.assert_close(tensors(computed.results[0]).sum().item(), 1.0, rtol=1e-3, atol=0.0)
+        assert not name.exists()
 
 
 def test_an_error_of_the_release_is_raised_and_the_process_goes_on(process: HostProcess) -> None:
