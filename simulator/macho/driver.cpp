@@ -317,8 +317,9 @@ const c10::OperatorHandle& operation_named(const std::string& name) {
 
 enum class Task { serve, trace, compute };
 
+std::vector<at::Tensor> kept; // the results of the last call, which the other process copies
+
 std::vector<char> called(const std::string& name, const std::vector<char>& pickled, Task task) {
-  static std::vector<at::Tensor> kept;
   static bool unsettled = true; // commands or records may be left of the call before
   kept.clear();
   const auto& operation = operation_named(name);
@@ -441,6 +442,7 @@ int serve(Task task) {
         continue;
       }
       if (name == "empty cache") {
+        kept.clear();
         at::detail::getMPSHooks().emptyCache();
         answer("result", {});
         continue;
