@@ -39,7 +39,7 @@ def test_a_call_that_is_never_compiled_to_its_end_costs_one_case(
     settings = Settings(
         device=DeviceKind.SIMULATED,
         workers=1,
-        timeout=8,
+        timeout=16,
         ops=("compiles_for_ever",),
         imports=("hostile_cases",),
         compiled=Shapes.STATIC,
