@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ..model.case import Case
-from ..model.nested import leaves
+from ..model.nested import leaves, map_leaves
 from .transfer import Inputs, differentiable_leaves
 
 
@@ -47,6 +47,21 @@ class Execution:
     def tensors(self) -> list[Tensor]:
         """The tensors among the arguments, in their order."""
         return [leaf for leaf in self.leaves if isinstance(leaf, Tensor)]
+
+    def without_unchanged_arguments(self) -> Execution:
+        """This run without the memory of arguments that it left as they were, but for inputs that require a gradient.
+
+        An empty tensor replaces each.
+        """
+        versions = iter(self.versions)
+
+        def kept(leaf: Any) -> Any:
+            if not isinstance(leaf, Tensor):
+                return leaf
+            unchanged = leaf._version == next(versions) and not leaf.requires_grad
+            return torch.empty(0, dtype=leaf.dtype) if unchanged else leaf
+
+        return replace(self, arguments=map_leaves(kept, self.arguments))
 
 
 def execute(case: Case, inputs: Inputs) -> Execution:

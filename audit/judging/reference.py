@@ -44,7 +44,8 @@ class WideRuns:
         case = self._case
         while len(self._perturbed) < moves:
             inputs = perturb((case.args, case.kwargs), self._directions, case.rounded_to)
-            self._perturbed.append(self._run(widened(inputs)))
+            run = self._run(widened(inputs))
+            self._perturbed.append(run and run.without_unchanged_arguments())
         return [run for run in self._perturbed[:moves] if run is not None]
 
     @cached_property

@@ -53,6 +53,19 @@ def test_the_case_says_which_outputs_are_differentiated() -> None:
     assert shown_execution(None) == "(nothing)"
 
 
+def test_a_run_without_unchanged_arguments_keeps_what_was_written_and_what_has_a_gradient() -> None:
+    def call(x: torch.Tensor, written: torch.Tensor, same: torch.Tensor, factor: int) -> torch.Tensor:
+        return written.add_(factor) * x.detach() + same
+
+    x, written, same = leaf(3), torch.zeros(3), torch.ones(3, dtype=torch.float64)
+    execution = execute(Case(call, differentiable=True), ((x, written, same, 2), {}))
+    kept = execution.without_unchanged_arguments()
+    assert [id(tensor) for tensor in kept.tensors[:2]] == [id(x), id(written)]
+    assert (kept.tensors[2].numel(), kept.tensors[2].dtype) == (0, torch.float64)
+    assert (kept.leaves[3], list(map(id, kept.outputs))) == (2, list(map(id, execution.outputs)))
+    assert list(map(id, execution.tensors)) == [id(x), id(written), id(same)]
+
+
 def test_gradients_go_through_sparse_outputs() -> None:
     execution = execute(Case(lambda x: (x * 2).to_sparse(), differentiable=True), ((leaf(2, 2),), {}))
     (gradient,) = gradients(execution, [torch.ones(2, 2)])

@@ -73,6 +73,11 @@ def test_many_moves_need_no_more_memory_than_a_result() -> None:
     assert max(sizes) == 100
 
 
+def test_moved_runs_hold_no_argument_that_they_do_not_change() -> None:
+    moved = runs_of(Case(torch.dot, (torch.ones(1000), torch.ones(1000)))).perturbed(2)
+    assert [[tensor.numel() for tensor in run.tensors] for run in moved] == [[0, 0], [0, 0]]
+
+
 def test_moves_that_cancel_out_are_outvoted_by_others() -> None:
     """Of a product, both factors move: half of the time against each other."""
     x, y = torch.full((1000,), 3.0), torch.full((1000,), 5.0)
