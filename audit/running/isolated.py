@@ -277,10 +277,17 @@ class IsolatedExecution:
         self._store.add_case(task.group, position, outcome, "", Grade.SHIPPED_KERNEL if kernel else None)
         if kernel:
             self._store.add_case_kernels(task.group, position, [kernel])
-        can_rerun = outcome.verdict.executed and task.key.mode not in COMPILED_MODES
-        if can_rerun and self._crash_budget.allows(task.key, outcome.verdict):
+        if self._is_attributed(task, outcome.verdict):
             self._attribute_crash(pool, replace(task, positions=frozenset({position})), position)
         return True
+
+    def _is_attributed(self, task: Task, verdict: CaseVerdict) -> bool:
+        """Whether to look for the inner call that ended a case."""
+        if not verdict.executed or task.key.mode in COMPILED_MODES:
+            return False
+        if verdict is CaseVerdict.TIMEOUT and self._settings.host_code:
+            return False  # this machine executes the kernels slowly, and would take as long again
+        return self._crash_budget.allows(task.key, verdict)
 
     def _attribute_crash(self, pool: ProcessPool, task: Task, position: int) -> None:
         """Run the case again in another worker, and record which inner call ends it."""

@@ -85,3 +85,23 @@ def test_a_case_that_ends_its_worker_when_it_runs_again_says_so(
     assert audit_continues
     assert case.outcome.verdict is CaseVerdict.WRONG
     assert case.outcome.message == f"1 of 4 elements differ; running it again ends in {cause}"
+
+
+@pytest.mark.parametrize(
+    ("host_code", "exitcode", "attributed"),
+    [(None, -signal.SIGPROF, True), ("2.13.0", -signal.SIGPROF, False), ("2.13.0", -signal.SIGSEGV, True)],
+)
+def test_no_time_out_under_host_code_is_run_again(
+    store: Store, tmp_path: Path, host_code: str | None, exitcode: int, attributed: bool
+) -> None:
+    recording = begun(store)
+    recording.add(opinfo("sort"), done=False)
+    group = store.groups(recording.run.id)[-1].id
+    marker = tmp_path / "marker"
+    marker.write_bytes(MARK.pack(group, 5, ON_DEVICE))
+    execution = IsolatedExecution(Settings(host_code=host_code), store, tmp_path)
+    run_again: list[int] = []
+    execution._attribute_crash = lambda pool, task, position: run_again.append(position)  # type: ignore[method-assign]
+    task, expired = Task(group, opinfo("sort"), marker), ProcessExpired("gone", exitcode, PID)
+    assert execution._record_exit(None, task, expired, 1)  # type: ignore[arg-type]
+    assert run_again == [5] * attributed
