@@ -159,7 +159,7 @@ def rerun_crashed_case(task: Task) -> None:
 
 def replay(task: Task) -> Replay:
     """Execute the task's only case and describe both results."""
-    from ...simulator.shipped.interposition import paused
+    from ...simulator.device.pause import paused
     from ..judging.execution import shown_execution
     from ..model.case import described
 

@@ -10,14 +10,16 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ...simulator.device import loading as device
+from ...simulator.device.launch_counts import drain
+from ...simulator.device.pause import paused
 from ...simulator.shipped import interposition
 from ..model.launches import Launches, LaunchesByOverload
 from .kernels import AuditedKernels
 from .value_overloads import computes_values
 
 if TYPE_CHECKING:
+    from ...simulator.device.launch_counts import OverloadLaunches
     from ...simulator.metal.modes import Mode
-    from ...simulator.shipped.counts import OverloadLaunches
 
 NO_CONVENTION = "no convention says which kernels the host launches"
 
@@ -59,12 +61,12 @@ class GroupComputing:
             with self._checks(position):
                 yield self._host_launches
         elif position in self._positions:
-            interposition.drain()
+            drain()
             device.drain_calls()
             with self._checks(position):
                 yield launches
         else:
-            with interposition.paused():
+            with paused():
                 yield dict
 
     def _checks(self, position: int) -> AbstractContextManager[object]:
@@ -77,7 +79,7 @@ class GroupComputing:
 
 def launches() -> LaunchesByOverload:
     """The launches of native calls since the last call of this function, without overloads that compute no values."""
-    planned = interposition.drain()
+    planned = drain()
     by_overload = _computing(planned)
     for overload, calls in device.drain_calls().items():
         if calls.native and overload not in planned and computes_values(overload):
@@ -87,7 +89,7 @@ def launches() -> LaunchesByOverload:
 
 def host_code_launches() -> LaunchesByOverload:
     """The launches of host code since the last call of this function."""
-    return _computing(interposition.drain())
+    return _computing(drain())
 
 
 def _computing(counted: Mapping[str, OverloadLaunches]) -> LaunchesByOverload:

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from ...registry.found_wrong import FoundWrong
+from ...simulator.device.pause import paused
 from ...simulator.fallback_recorders import FallbackRecorder
-from ...simulator.shipped.interposition import paused
 from ..cases.sources.known_wrong import made
 from ..judging.judge import Trial, judge
 from ..model.case import Case, described

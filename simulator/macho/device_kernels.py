@@ -16,10 +16,10 @@ from typing import Any
 
 from ..device import kernel_plan
 from ..device import loading as device
+from ..device.launch_counts import count_launched, count_stand_in
+from ..device.pause import is_paused
 from ..device.wrapped_numbers import prepare_wrapped_numbers, wrapped_number
 from ..errors import KernelFault, MachOError, SimulatorError
-from ..shipped.counts import count_launched, count_stand_in
-from ..shipped.pause import is_paused
 from ..upstream.host_work import HostWork, joined
 from .process import Computed, HostProcess, OperatorError
 from .shared_memory import torch_dtype
@@ -48,7 +48,7 @@ _FAULT = re.compile(r"^shipped kernel (\w+) of torch ")
 class WheelKernels:
     """The overloads that a release's process computes for this process, after a call of `install`.
 
-    `simulator.shipped.counts` counts the kernels that they launch, and the calls that ran the device's stand-in.
+    `simulator.device.launch_counts` counts the kernels that they launch, and the calls that ran the device's stand-in.
 
     Args:
         start: starts the process; it is called again when a process has ended.

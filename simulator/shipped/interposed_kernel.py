@@ -11,12 +11,12 @@ import torch
 from torch import Tensor
 
 from ...errors import one_line
+from ..device.launch_counts import count_launched, count_stand_in
+from ..device.pause import is_paused
 from ..device.wrapped_numbers import wrapped_number
 from ..errors import SimulatorError
 from ..metal.error_buffer import ErrorBuffer
-from . import counts
 from .call import Call, host_alias
-from .pause import is_paused
 from .plan import ERROR_BUFFER, BlitCopy, Declined, KernelLaunch, Planner, ReleaseKernels, Step
 from .written import Kept, keep, poison
 
@@ -67,21 +67,21 @@ class InterposedKernel:
         if is_paused():
             return self._stand_in(keyset, *positional, **kwargs)
         if self._is_neutral is not None and self._is_neutral(*args):
-            counts.count_launched(self._overload, ())
+            count_launched(self._overload, ())
             return self._stand_in(keyset, *positional, **kwargs)
         arguments = {**self._defaults, **dict(zip(self._names, args, strict=False)), **kwargs}
         if any(tensor._is_zerotensor() for tensor in _of_device(list(arguments.values()))):
-            counts.count_stand_in(self._overload, "zeros without memory, of which torch knows that they are zero")
+            count_stand_in(self._overload, "zeros without memory, of which torch knows that they are zero")
             return self._stand_in(keyset, *positional, **kwargs)
         kept = [keep(tensor) for name in self._written for tensor in _of_device(arguments[name])]
         try:
             returned = self._stand_in(keyset, *positional, **kwargs)
         except Exception:
-            counts.count_launched(self._overload, ())  # a refused call computes no values
+            count_launched(self._overload, ())  # a refused call computes no values
             raise
         results = self._results(returned, arguments)
         if results and not any(result.numel() for result in results):
-            counts.count_launched(self._overload, ())
+            count_launched(self._overload, ())
             return returned
         # Conventions run below autograd, and modes of the caller do not see their calls.
         with torch._C._AutoDispatchBelowADInplaceOrView(), torch._C.DisableTorchFunction():
@@ -97,9 +97,9 @@ class InterposedKernel:
             except Declined as declined:
                 for values in stand_in:
                     values.restore()
-                counts.count_stand_in(self._overload, declined.reason)
+                count_stand_in(self._overload, declined.reason)
                 return returned
-            counts.count_launched(self._overload, [step.kernel for step in steps if isinstance(step, KernelLaunch)])
+            count_launched(self._overload, [step.kernel for step in steps if isinstance(step, KernelLaunch)])
             for result in discarded:
                 poison(result)
             for run in runs:

@@ -14,14 +14,10 @@ from typing import TYPE_CHECKING, Any
 from ..device import kernel_plan
 from ..device import loading as device
 from ..errors import SimulatorError
-from .counts import OverloadLaunches, drain
-from .pause import paused
 
 if TYPE_CHECKING:
     from .interposed_kernel import LaunchableKernels
     from .plan import Planner
-
-__all__ = ["OverloadLaunches", "activate", "deactivate", "drain", "paused"]
 
 _active: list[Any] = []
 

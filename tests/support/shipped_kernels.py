@@ -15,6 +15,7 @@ from torch import Tensor
 from mpsmith.audit.releases.wheel.errors import UnreachableError
 from mpsmith.audit.releases.wheel.shipped import shipped_library
 from mpsmith.simulator.air.library import AirLibrary
+from mpsmith.simulator.device import launch_counts
 from mpsmith.simulator.shipped import interposition
 
 RELEASES = ("2.13.0", "2.15.0")
@@ -43,11 +44,11 @@ class Shipped:
 
         `kernels` must have been launched: names, in which "*" matches anything.
         """
-        interposition.drain()
+        launch_counts.drain()
         moved = [on_device(a) for a in arguments], {name: on_device(value) for name, value in keywords.items()}
-        interposition.drain()
+        launch_counts.drain()
         result = function(*moved[0], **moved[1])
-        drained = interposition.drain()
+        drained = launch_counts.drain()
         stood_in = {name: dict(calls.stood_in) for name, calls in drained.items() if calls.stood_in}
         assert not stood_in, stood_in
         launched = {kernel for calls in drained.values() for kernel in calls.kernels}
@@ -58,9 +59,9 @@ class Shipped:
     def reasons(self, function: Callable[..., Any], *arguments: Any) -> set[str]:
         """Why the stand-in answered native calls of this call."""
         moved = [on_device(a) for a in arguments]
-        interposition.drain()
+        launch_counts.drain()
         function(*moved)
-        return {reason for calls in interposition.drain().values() for reason in calls.stood_in}
+        return {reason for calls in launch_counts.drain().values() for reason in calls.stood_in}
 
 
 @contextmanager
@@ -72,7 +73,7 @@ def shipped_kernels(release: str) -> Iterator[Shipped]:
         yield Shipped(library)
     finally:
         interposition.deactivate()
-        interposition.drain()
+        launch_counts.drain()
 
 
 def on_device(value: Any) -> Any:

@@ -9,12 +9,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from mpsmith.simulator.device import faults
+from mpsmith.simulator.device import faults, launch_counts
+from mpsmith.simulator.device.launch_counts import OverloadLaunches
+from mpsmith.simulator.device.pause import paused
 from mpsmith.simulator.errors import SimulatorError
 from mpsmith.simulator.shipped import interposition
 from mpsmith.simulator.shipped.call import Call
 from mpsmith.simulator.shipped.conventions import copies
-from mpsmith.simulator.shipped.interposition import OverloadLaunches
 from mpsmith.simulator.shipped.plan import (
     ERROR_BUFFER,
     BlitCopy,
@@ -101,11 +102,11 @@ def activate() -> Iterator[Activate]:
     def put(**planners: Planner) -> None:
         named = {name.replace("__", "."): planner for name, planner in planners.items()}
         interposition.activate(FakeLibrary(), named)
-        interposition.drain()
+        launch_counts.drain()
 
     yield put
     interposition.deactivate()
-    interposition.drain()
+    launch_counts.drain()
 
 
 def mps(*values: float, dtype: torch.dtype = torch.float32) -> Tensor:
@@ -113,7 +114,7 @@ def mps(*values: float, dtype: torch.dtype = torch.float32) -> Tensor:
 
 
 def counted(overload: str) -> OverloadLaunches:
-    return interposition.drain()[overload]
+    return launch_counts.drain()[overload]
 
 
 def test_the_shipped_kernel_computes(activate: Activate) -> None:
@@ -165,7 +166,7 @@ def test_a_declined_call_keeps_the_stand_ins_values_and_counts_its_reason(activa
     activate(exp=decline, exp_=decline)
     assert torch.exp(mps(0)).tolist() == [1]
     assert mps(0).exp_().tolist() == [1]
-    drained = interposition.drain()
+    drained = launch_counts.drain()
     assert drained["aten::exp"] == OverloadLaunches(stood_in={"MPSGraph": 1})
     assert drained["aten::exp_"] == OverloadLaunches(stood_in={"MPSGraph": 1})
 
@@ -192,11 +193,11 @@ def test_a_fault_wraps_the_shipped_kernel(activate: Activate) -> None:
 
 def test_a_paused_call_runs_on_the_stand_in_and_is_not_counted(activate: Activate) -> None:
     activate(exp=unary("exp_kernel"), add__Tensor=binary)
-    with interposition.paused():
-        with interposition.paused():
+    with paused():
+        with paused():
             assert torch.exp(mps(0)).tolist() == [1]
         assert torch.add(mps(1), 2).tolist() == [3]
-    assert interposition.drain() == {}
+    assert launch_counts.drain() == {}
     assert torch.exp(mps(0)).tolist() == [101]
 
 
@@ -250,7 +251,7 @@ def test_moving_bytes_is_neutral(activate: Activate) -> None:
     )
     assert torch.exp(mps(7, 8)).tolist() == [7, 8]
     assert torch.sin(mps(7, 8)).tolist() == [0, 0]
-    drained = interposition.drain()
+    drained = launch_counts.drain()
     assert drained["aten::exp"] == OverloadLaunches(neutral=1)
     assert drained["aten::sin"] == OverloadLaunches(neutral=1)
 

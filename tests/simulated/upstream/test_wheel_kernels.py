@@ -21,7 +21,7 @@ from mpsmith.audit.running.host_code import start_wheel
 from mpsmith.simulator.device import loading
 from mpsmith.simulator.errors import KernelFault
 from mpsmith.simulator.macho.device_kernels import WheelKernels
-from mpsmith.simulator.shipped import counts
+from mpsmith.simulator.device import launch_counts
 
 loading.load(coverage_profile(None))
 with start_wheel("2.13.0", "26") as process:
@@ -52,14 +52,14 @@ torch.nn.functional.gelu(values * weight).sum().backward()
 torch.nn.functional.gelu(x * there).sum().backward()
 torch.testing.assert_close(there.grad.cpu(), weight.grad)
 x.softmax(1)
-launched = counts.drain()
+launched = launch_counts.drain()
 assert kernels.completed_calls >= 10 and launched["aten::exp"].kernels["exp_dense_scalar_float_float"], launched
 completed = kernels.completed_calls
 torch.testing.assert_close(x.half().t().contiguous().cpu(), values.half().t().contiguous())  # copies on the device
 spun = torch.complex(values, 2 * values)
 torch.testing.assert_close(spun.to("mps").conj().t().clone().cpu(), spun.conj().t().clone())
 assert kernels.completed_calls > completed
-assert counts.drain()["aten::copy_"].kernels["copy_identity_dense_castout_float"]
+assert launch_counts.drain()["aten::copy_"].kernels["copy_identity_dense_castout_float"]
 completed = kernels.completed_calls
 assert not torch.empty(0, 3, device="mps").exp().numel() and kernels.completed_calls == completed + 1  # no launch
 torch.testing.assert_close(x.median(1)[0].cpu(), values.median(1)[0])
@@ -105,12 +105,12 @@ except torch.AcceleratorError as error:
     assert "index 9 is out of bounds" in str(error)
 else:
     raise AssertionError("an index out of range was accepted")
-counts.drain()
+launch_counts.drain()
 halves = torch.zeros(20, dtype=torch.float16, device="mps")[5:9]  # begins between two words
 try:
     halves.index_reduce_(0, torch.tensor([0], device="mps"), halves[:1].clone(), "amax")
 except KernelFault as error:
-    launched = counts.drain()
+    launched = launch_counts.drain()
     assert "starts at byte 10" in str(error)
     assert launched["aten::index_reduce_"].kernels["index_reduce_amax_half_long"]
 else:

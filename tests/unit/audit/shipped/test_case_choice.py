@@ -9,8 +9,8 @@ from mpsmith.audit.model.launches import Launches
 from mpsmith.audit.model.selection import ShippedSamples
 from mpsmith.audit.shipped.case_choice import MOST_ELEMENTS, PER_LEVEL, modes_of_cases, positions_through_shipped
 from mpsmith.audit.shipped.case_launches import GroupComputing, host_code_launches
+from mpsmith.simulator.device.launch_counts import count_launched, count_stand_in
 from mpsmith.simulator.metal.modes import current_mode
-from mpsmith.simulator.shipped.counts import count_launched, count_stand_in
 
 
 def at(layout: str, values: str = "plain", **flags: str) -> Levels:

@@ -1,4 +1,4 @@
-"""Pauses interposition: calls run the stand-ins."""
+"""Pauses the kernels that replace the stand-ins of the simulated device: calls run the stand-ins."""
 
 from __future__ import annotations
 
