@@ -32,6 +32,8 @@ MIXED_DTYPES = re.compile(
     r"MPSGraph, simulated: ('\w+' op requires the same element type|the result of \w+ has type"
     r"|a placeholder of type \w+ was fed with)"
 )
+# Severity and time before a failed check of c10: the message would differ in each run.
+_LOGGED = re.compile(r"\[[IWEF]\d{4} \d\d:\d\d:\d\d[.\d]* ")
 # The name of a Metal function ends in its dtypes. What takes an index has a function for each dtype of indices, too.
 _MISSING_FUNCTION = re.compile(
     r"failed to create function state object for: ((?!scatter_|searchsorted_)\w+)", re.IGNORECASE
@@ -60,7 +62,7 @@ class DeviceError(Exception):
 def classify(error: Exception, stage: str) -> DeviceError:
     """The verdict on a call that raises on the device but not on the CPU."""
     operator = missing_operator(error)
-    text = one_line(error)
+    text = one_line(_LOGGED.sub("[", str(error)) or error)
     if operator is not None:
         return DeviceError(CaseVerdict.MISSING, stage, f"{operator} has no kernel for mps", operator)
     if isinstance(error, MemoryError) or OUT_OF_MEMORY.search(text):

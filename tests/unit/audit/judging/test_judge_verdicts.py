@@ -531,6 +531,11 @@ def test_a_call_that_fails_the_second_time_is_not_a_leak(played: Any) -> None:
         (RuntimeError("DefaultCPUAllocator: can't allocate memory"), CaseVerdict.CRASH, None),
         (RuntimeError("sizes do not match"), CaseVerdict.WRONG, "raises RuntimeError: sizes do not match"),
         (IndexError("out of range"), CaseVerdict.WRONG, "raises IndexError: out of range"),
+        (
+            RuntimeError("[F1201 00:36:36.300156954 FusedSgdKernel.mm:79] Check failed: momentum > 0 (-1 vs. 0). "),
+            CaseVerdict.WRONG,
+            "raises RuntimeError: [FusedSgdKernel.mm:79] Check failed: momentum > 0 (-1 vs. 0).",
+        ),
         (TypeError("the MPS framework doesn't support float64."), CaseVerdict.DTYPE_GAP, None),
         (RuntimeError("\"abs\" not implemented for 'Half'"), CaseVerdict.DTYPE_GAP, None),
         (RuntimeError("MPS: unsupported data type Long"), CaseVerdict.DTYPE_GAP, None),
