@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from ...simulator.device import loading as device
 from ...simulator.device.launch_counts import drain
 from ...simulator.device.pause import paused
-from ...simulator.shipped import interposition
 from ..model.launches import Launches, LaunchesByOverload
 from .kernels import AuditedKernels
 from .value_overloads import computes_values
@@ -29,6 +28,7 @@ Drained = Callable[[], LaunchesByOverload]
 def put_under_device(library: Path, release: str, scratch: Path) -> AuditedKernels:
     """Make the simulated device of this process compute with the kernels of a library. Raises MpsmithError."""
     from ...simulator.air.library import AirLibrary
+    from ...simulator.shipped import interposition
 
     kernels = AuditedKernels(AirLibrary(library, release), scratch)
     interposition.activate(kernels)
