@@ -49,9 +49,9 @@ class Execution:
         return [leaf for leaf in self.leaves if isinstance(leaf, Tensor)]
 
     def without_unchanged_arguments(self) -> Execution:
-        """This run without the memory of arguments that it left as they were, but for inputs that require a gradient.
+        """A copy of this run in which empty tensors replace the arguments that the call did not change.
 
-        An empty tensor replaces each.
+        Inputs that require a gradient stay.
         """
         versions = iter(self.versions)
 
