@@ -3,9 +3,11 @@
 
 #include <array>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <stdexcept>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace objc {
@@ -23,7 +25,6 @@ std::unordered_map<Class, std::vector<const MethodList*>>& category_methods() {
   static auto* methods = new std::unordered_map<Class, std::vector<const MethodList*>>;
   return *methods;
 }
-std::atomic<unsigned> generation{1}; // incremented by each category, which invalidates caches
 
 IMP method_in(const MethodList* methods, const char* name) {
   for (uint32_t i = 0; methods != nullptr && i < methods->count; ++i) {
@@ -34,8 +35,8 @@ IMP method_in(const MethodList* methods, const char* name) {
   return nullptr;
 }
 
-IMP find_method(Class of, const char* name) {
-  const std::lock_guard<std::mutex> guard(tables_mutex());
+// With the tables' mutex.
+IMP search_method(Class of, const char* name) {
   for (; of != nullptr; of = of->superclass) {
     const auto more = category_methods().find(of);
     if (more != category_methods().end()) {
@@ -52,21 +53,35 @@ IMP find_method(Class of, const char* name) {
   return nullptr;
 }
 
-// The method cache of this thread. Only categories change methods.
-struct Cache {
-  struct Row {
-    Class of;
-    SEL name;
-    IMP function;
-  };
-  std::array<Row, 4096> rows{}; // hundreds are in use, and each collision costs searches by name
-  unsigned generation = 0;
-  Row& row(Class of, SEL name) {
-    const uint64_t both = reinterpret_cast<uintptr_t>(of) * 31 + reinterpret_cast<uintptr_t>(name);
-    return rows[both * 0x9E3779B97F4A7C15 >> 52]; // the golden ratio: classes and names are evenly spaced
-  }
+// A method that was looked up, or null. Rows are never changed or freed, so that they are read without a lock.
+struct Row {
+  Class of;
+  SEL name;
+  IMP function;
 };
-thread_local Cache cache;
+using Rows = std::map<std::pair<Class, SEL>, Row>;
+// Hundreds are in use, and each collision costs a search.
+std::array<std::atomic<const Row*>, 4096> recent_rows;
+std::atomic<const Row*>& recent_row(Class of, SEL name) {
+  const uint64_t both = reinterpret_cast<uintptr_t>(of) * 31 + reinterpret_cast<uintptr_t>(name);
+  return recent_rows[both * 0x9E3779B97F4A7C15 >> 52]; // the golden ratio: classes and names are evenly spaced
+}
+// All rows since the last category. With the tables' mutex.
+Rows& rows() {
+  static auto* all = new Rows;
+  return *all;
+}
+
+IMP find_method(Class of, SEL name) {
+  const std::lock_guard<std::mutex> guard(tables_mutex());
+  auto found = rows().find({of, name});
+  if (found == rows().end()) {
+    const IMP function = search_method(of, reinterpret_cast<const char*>(name));
+    found = rows().emplace(std::pair{of, name}, Row{of, name, function}).first;
+  }
+  recent_row(of, name).store(&found->second, std::memory_order_release);
+  return found->second.function;
+}
 
 [[noreturn]] void unrecognized(Class of, id self, SEL name) {
   const char* message = reinterpret_cast<const char*>(name);
@@ -94,16 +109,8 @@ IMP found_or(IMP function, void (*otherwise)(void*, id, SEL)) {
 IMP own_method(Class of, const char* name) { return method_in(of->data()->methods, name); }
 
 IMP method_or_null(Class of, SEL name) {
-  const unsigned now = generation.load(std::memory_order_acquire);
-  if (cache.generation != now) {
-    cache.rows.fill({});
-    cache.generation = now;
-  }
-  Cache::Row& row = cache.row(of, name);
-  if (row.of != of || row.name != name) {
-    row = {of, name, find_method(of, reinterpret_cast<const char*>(name))};
-  }
-  return row.function;
+  const Row* row = recent_row(of, name).load(std::memory_order_acquire);
+  return row != nullptr && row->of == of && row->name == name ? row->function : find_method(of, name);
 }
 
 void add_category(const Category* category) {
@@ -114,7 +121,13 @@ void add_category(const Category* category) {
   if (category->class_methods != nullptr) {
     category_methods()[category->of->isa].push_back(category->class_methods);
   }
-  generation.fetch_add(1, std::memory_order_release);
+  // It may replace methods. Other threads may still read the rows.
+  static auto* former = new std::vector<Rows>;
+  former->push_back(std::move(rows()));
+  rows().clear();
+  for (auto& row : recent_rows) {
+    row.store(nullptr, std::memory_order_release);
+  }
 }
 
 } // namespace objc

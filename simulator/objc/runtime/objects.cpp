@@ -109,24 +109,39 @@ std::vector<id>& autorelease_pools() {
   return objects;
 }
 
-// The function of the class itself, or null; from the cache of methods, where a class has that of its superclass, too.
-IMP own_function(Class of, SEL name) {
-  IMP found = objc::method_or_null(of, name);
-  return found && of->superclass && found == objc::method_or_null(of->superclass, name) ? nullptr : found;
+// The functions that construct and destroy the C++ members of a class's objects, in the order of their calls.
+struct Members {
+  Class of;
+  std::vector<IMP> constructors, destructors;
+};
+Members members_in(Class of) {
+  Members members{of, {}, {}};
+  for (Class c = of; c != nullptr; c = c->superclass) {
+    if (IMP construct = objc::own_method(c, ".cxx_construct")) {
+      members.constructors.insert(members.constructors.begin(), construct);
+    }
+    if (IMP destruct = objc::own_method(c, ".cxx_destruct")) {
+      members.destructors.push_back(destruct);
+    }
+  }
+  return members;
 }
-
-// Calls `.cxx_construct` of each class from the root on.
-void construct(id object, Class of) {
-  static const SEL name = sel_registerName(".cxx_construct");
-  if (objc::method_or_null(of, name) == nullptr) {
-    return;
+// Read without a lock, as the rows of methods are (messages.cpp); the runtime makes no class, and ends none.
+std::array<std::atomic<const Members*>, 1024> recent_members;
+const Members& members_of(Class of) {
+  auto& recent = recent_members[reinterpret_cast<uintptr_t>(of) * 0x9E3779B97F4A7C15 >> 54];
+  const Members* members = recent.load(std::memory_order_acquire);
+  if (members == nullptr || members->of != of) {
+    static auto* mutex = new std::mutex;
+    static auto* all = new std::unordered_map<Class, Members>;
+    const std::lock_guard<std::mutex> guard(*mutex);
+    if (all->count(of) == 0) {
+      all->emplace(of, members_in(of));
+    }
+    members = &all->at(of);
+    recent.store(members, std::memory_order_release);
   }
-  if (of->superclass != nullptr) {
-    construct(object, of->superclass);
-  }
-  if (IMP own = own_function(of, name)) {
-    reinterpret_cast<id (*)(id, SEL)>(own)(object, nullptr);
-  }
+  return *members;
 }
 
 id send(id object, SEL name) {
@@ -194,15 +209,14 @@ id class_createInstance(Class of, size_t extra) {
   auto* header = new (memory) Header{{1}, nullptr};
   id object = reinterpret_cast<id>(header + 1);
   object->isa = of;
-  construct(object, of);
+  for (IMP construct : members_of(of).constructors) {
+    reinterpret_cast<id (*)(id, SEL)>(construct)(object, nullptr);
+  }
   return object;
 }
 void object_dispose(id object) {
-  static const SEL name = sel_registerName(".cxx_destruct");
-  for (Class c = object->isa; c != nullptr && objc::method_or_null(c, name) != nullptr; c = c->superclass) {
-    if (IMP destruct = own_function(c, name)) {
-      reinterpret_cast<void (*)(id, SEL)>(destruct)(object, nullptr);
-    }
+  for (IMP destruct : members_of(object->isa).destructors) {
+    reinterpret_cast<void (*)(id, SEL)>(destruct)(object, nullptr);
   }
   header_of(object)->former = object->isa;
   object->isa = &released_class;
