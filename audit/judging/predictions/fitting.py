@@ -222,6 +222,7 @@ class ModelledRuns:
         self._cotangents = cotangents
         self._unmodelled = unmodelled
         self._runs: Runs = {}
+        self._is_moved: dict[bool, bool] = {}  # whether the model moves values, by whether subnormal numbers are flushed
 
     def fits(self, actual: Tensor, expected: Tensor, place: Position, wrong: Tensor) -> Tensor:
         """Which of the wrong elements are as the model predicts in one of its runs, up to rounding.
@@ -235,11 +236,14 @@ class ModelledRuns:
             exact = right if wide is None or wide.shape != right.shape else on_cpu(wide)
             return self._prediction.where(values, right, exact)
         fits = torch.zeros(values.shape, dtype=torch.bool)
-        numbers = self._numbers()
-        for runs in (numbers[:1], numbers):
+        for alone in (True, False):
             for flush in (False, True):
-                made = [self._result(flush, run, place) for run in runs]
-                results = [r for r in made if r is not None and r.shape == values.shape and r.dtype is values.dtype]
+                made = {run: self._result(flush, run, place) for run in ([0] if alone else self._numbers(flush))}
+                results = {
+                    run: r
+                    for run, r in made.items()
+                    if r is not None and r.shape == values.shape and r.dtype is values.dtype
+                }
                 if results:
                     fits |= self._near(values, right, results)
                 if not bool((wrong & ~fits).any()):
@@ -258,17 +262,21 @@ class ModelledRuns:
             return not self._prediction.counts_integers or values.equal(result)
         return torch.allclose(values, result, relative, relative, equal_nan=True)
 
-    def _near(self, values: Tensor, right: Tensor, results: list[Tensor]) -> Tensor:
-        """Which values are near one of the results: the first is exact, the others have moved intermediate results."""
+    def _near(self, values: Tensor, right: Tensor, results: dict[int, Tensor]) -> Tensor:
+        """Which values are near one of the results, which are by the numbers of their runs."""
         whole = values.is_complex()
         relative = TOLERANCES.get(values.dtype, (0.0, 0.0))[0]
-        values, right, *parts = map(_in_parts, (values, right, *results))
+        values, right, *parts = map(_in_parts, (values, right, *results.values()))
         # Zeros of other sign, where nothing else of the number differs.
         zeros = (values == 0) & (right == 0) & (values.signbit() != right.signbit())
         if whole:
             zeros &= (values == right).all(-1, keepdim=True)
         fits = torch.stack([_same(values, part) & ~_of_other_sign(zeros, values, part) for part in parts]).any(0)
-        saying = parts[:-COTANGENT_RUNS] if self._prediction.alternatives == 1 else parts
+        saying = [
+            part
+            for run, part in zip(results, parts, strict=True)
+            if run <= MOVED_RUNS or self._prediction.alternatives > 1
+        ]
         changed = torch.stack(
             [~_same(right, part) | _of_other_sign(zeros, right, part) for part in saying or parts]
         ).any(0)
@@ -287,11 +295,20 @@ class ModelledRuns:
             fits |= (near & wide.isfinite()).any(0) & values.isfinite() & ~zeros
         return fits.all(-1) & changed.any(-1) if whole else fits & changed
 
-    def _numbers(self) -> Sequence[int]:
-        """The numbers of the runs; for a model that does not apply to the case, only those that move the cotangents."""
-        self._execution(False, 0)
+    def _numbers(self, flush: bool) -> Sequence[int]:
+        """The numbers of the runs without those that would repeat another.
+
+        Runs of a model that does not apply to the case, or moves no values, differ by their cotangents alone.
+        """
+        self._execution(flush, 0)
         last = range(MOVED_RUNS + 1, MOVED_RUNS + 1 + COTANGENT_RUNS)
-        return (0, *last) if self._runs is self._unmodelled else range(max(self._prediction.alternatives, last.stop))
+        if self._prediction.alternatives > 1:
+            return range(max(self._prediction.alternatives, last.stop))
+        of_cotangents = last if self._cotangents else ()
+        if self._runs is self._unmodelled:
+            return (0, *of_cotangents)
+        moved = range(1, MOVED_RUNS + 1) if self._is_moved[flush] else (1,) if self._prediction.without_calls else ()
+        return (0, *moved, *of_cotangents)
 
     def _execution(self, flush: bool, run: int) -> Execution | None:
         if (flush, run) not in self._runs:
@@ -306,6 +323,8 @@ class ModelledRuns:
             if first and made is not None and not calls.modelled:
                 self._runs = self._unmodelled
             self._runs[flush, run] = made
+            if run == 0:
+                self._is_moved[flush] = calls.ulp.called
         return self._runs[flush, run]
 
     def _result(self, flush: bool, run: int, place: Position) -> Tensor | None:

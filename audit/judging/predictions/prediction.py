@@ -38,15 +38,18 @@ class Ulp:
     Attributes:
         run: the number of the run, which chooses one of a model's alternatives.
         earlier: what models keep of earlier calls of the run.
+        called: whether a model asked for values to be moved; if not, the model's results are those of each other run.
     """
 
     def __init__(self, run: int = 0, *, moves: bool = True) -> None:
         self.run = run
         self.earlier: dict[str, Any] = {}
+        self.called = False
         self._directions = torch.Generator().manual_seed(run) if run and moves else None
 
     def __call__(self, values: Tensor, ulps: float = 1.0) -> Tensor:
         """The values, moved by this many ULP. Real and imaginary parts are moved separately."""
+        self.called = True
         if self._directions is None:
             return values
         if values.is_complex():

@@ -768,6 +768,22 @@ def test_models_agree_with_the_release(name: str) -> None:
     assert list(result.shape) == list(torch.tensor(given).shape)
 
 
+@pytest.mark.parametrize(("moves", "runs"), [(False, [1, 1]), (True, [7, 7])])
+def test_runs_that_would_repeat_another_are_not_made(played: Any, moves: bool, runs: list[int]) -> None:
+    seen: list[Ulp] = []
+
+    def twice(ulp: Ulp, input: Tensor) -> Tensor:
+        seen.append(ulp)
+        return ulp(input * 2) if moves else input * 2
+
+    prediction = Prediction("twice", {"aten::erf": twice})
+    case = Case(played.does(torch.erf, lambda x: x * 3), (numbers(1, 2),), differentiable=False)
+    trials: list[Trial] = []
+    judge.judge(case, played, 0, "example", on_executed=trials.append)
+    assert fitting_predictions(trials[0], (prediction,)).keys() == {ROUNDING}
+    assert [len({ulp.run for ulp in seen}), len(seen) // 2] == runs
+
+
 def test_a_model_of_a_shape_needs_no_gradient_of_it(played: Any) -> None:
     shown = Shown(
         ATEN.native_dropout_backward,
