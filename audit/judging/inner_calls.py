@@ -66,15 +66,19 @@ def may_have_faulty_call(outcome: Outcome) -> bool:
     return outcome.verdict in (CaseVerdict.WRONG, CaseVerdict.CRASH)
 
 
+class _FaultFound(Exception):
+    """Ends the run of a case whose faulty call is known."""
+
+
 def fault_inside(
-    case: Case, recorder: FallbackRecorder, seed: int, label: str, note: Note = lambda overload, call: None
+    case: Case, recorder: FallbackRecorder, seed: int, label: str, note: Note | None = None
 ) -> AtFault | None:
     """The overload at fault for a wrong case, or None if no inner call is wrong.
 
     Args:
         case, recorder, seed, label: as for `judge`.
         note: receives the innermost call before it runs, to know which one ended the process; empty strings between
-            calls.
+            calls. Without it, the case is run only until a call is wrong.
     """
     for _ in range(ATTEMPTS):
         inner_calls = InnerCalls(case, note)
@@ -91,7 +95,7 @@ class InnerCalls(CallTracer):
         at_fault: the first inner call that was wrong; None before that.
     """
 
-    def __init__(self, case: Case, note: Note) -> None:
+    def __init__(self, case: Case, note: Note | None) -> None:
         super().__init__()
         self.at_fault: AtFault | None = None
         self._case = case
@@ -102,9 +106,11 @@ class InnerCalls(CallTracer):
 
     @contextmanager
     def tracing(self, forward: bool) -> Iterator[None]:
-        """Audit the calls made in this context."""
+        """Audit the calls made in this context. Raises after it if one is wrong, because comparing takes long."""
         with _Mode(self):
             yield
+        if self.at_fault is not None and self._note is None:
+            raise _FaultFound
 
     def audited(self, mode: TorchDispatchMode, func: OpOverload[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
         """Make one call on the device, and compare it with the CPU's unless an inner call was already wrong."""
@@ -150,13 +156,15 @@ class InnerCalls(CallTracer):
 
     @contextmanager
     def _noted(self, func: OpOverload[..., Any], before: Inputs) -> Iterator[None]:
-        self._open.append((func._name, described(Case(func, *before))))
-        self._note(*self._open[-1])
+        self._open.append((func._name, "" if self._note is None else described(Case(func, *before))))
+        if self._note is not None:
+            self._note(*self._open[-1])
         try:
             yield
         finally:
             self._open.pop()
-            self._note(*(self._open[-1] if self._open else ("", "")))
+            if self._note is not None:
+                self._note(*(self._open[-1] if self._open else ("", "")))
 
     def _compare(self, func: OpOverload[..., Any], before: Inputs, after: tuple[Any, ...] | Exception) -> None:
         if self.at_fault is not None:  # an inner call of this one

@@ -14,6 +14,7 @@ from mpsmith.audit.cases.sources import case_sources
 from mpsmith.audit.findings.audited_surface import audited_surface
 from mpsmith.audit.findings.results import AuditSummary
 from mpsmith.audit.findings.summary import summarize
+from mpsmith.audit.judging import judge as judge_module
 from mpsmith.audit.judging.call_tracer import CallTracer
 from mpsmith.audit.judging.inner_calls import fault_inside, may_have_faulty_call
 from mpsmith.audit.judging.judge import judge
@@ -154,6 +155,15 @@ def test_the_arguments_are_those_before_the_call_and_the_words_those_of_the_judg
         "(float32[3])",
         "output 0: 3 of 3 elements differ; at [0]: 1.0099999904632568, CPU 1.0, float64 1.0",
     )
+
+
+def test_a_run_with_a_wrong_call_is_not_compared_unless_it_may_end_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = Case(torch.exp, (torch.ones(3),))
+    monkeypatch.delattr(judge_module, "Comparison")
+    with faulty_kernel("exp", scaled):
+        assert fault_inside(case, CounterRecorder(), 0, "test") is not None
+        with pytest.raises(NameError):
+            fault_inside(case, CounterRecorder(), 0, "test", lambda overload, call: None)
 
 
 def test_only_the_first_wrong_call_is_at_fault() -> None:
