@@ -14,6 +14,7 @@
 #include <cstring>
 #include <iostream>
 #include <map>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <typeinfo>
@@ -26,6 +27,9 @@ extern "C" const char* mpsmith_drain_host_work();
 extern "C" void mpsgraph_simulator_add_limit(const char*, const char*, int64_t, int64_t, int64_t, const char*);
 extern "C" const char* metal_recorder_take();
 extern "C" void* metal_buffer_contents(const void* buffer);
+extern "C" const char* shared_memory_release();
+extern "C" void* objc_autoreleasePoolPush();
+extern "C" void objc_autoreleasePoolPop(void* mark);
 extern "C" void foundation_simulator_set_macos(long major, long minor);
 
 namespace {
@@ -428,6 +432,12 @@ struct NoWarnings : c10::WarningHandler {
   void process(const c10::Warning&) override {}
 };
 
+// Calls return objects to callers who retain them, which Apple's runtime does without a pool. No other pool is emptied.
+struct AutoreleasePool {
+  void* mark = objc_autoreleasePoolPush();
+  ~AutoreleasePool() { objc_autoreleasePoolPop(mark); }
+};
+
 int serve(Task task) {
   static NoWarnings no_warnings;
   c10::WarningUtils::set_warning_handler(&no_warnings);
@@ -436,6 +446,8 @@ int serve(Task task) {
     std::string name(sizes[0], 0);
     std::vector<char> pickled(sizes[1]);
     if (!read_all(name.data(), name.size()) || !read_all(pickled.data(), pickled.size())) break;
+    std::optional<AutoreleasePool> pool;
+    if (task != Task::serve) pool.emplace(); // else there is no Objective-C
     try {
       if (name == "limits") {
         add_limits(pickled);
@@ -444,7 +456,8 @@ int serve(Task task) {
       if (name == "empty cache") {
         kept.clear();
         at::detail::getMPSHooks().emptyCache();
-        answer("result", {});
+        const std::string ranges = shared_memory_release();
+        answer("result", {ranges.begin(), ranges.end()});
         continue;
       }
       answer("result", called(name, pickled, task));

@@ -191,7 +191,9 @@ class HostProcess:
 
         Raises OperatorError and MachOError as `compute` does.
         """
-        self._answer("empty cache", b"")
+        ranges = self._answer("empty cache", b"").decode().splitlines()
+        if self._memory is not None:
+            self._memory.release(tuple(map(int, line.split())) for line in ranges)
 
     def _loaded(self, overload: str, arguments: tuple[object, ...]) -> Any:
         import torch

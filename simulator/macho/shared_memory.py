@@ -6,6 +6,7 @@ import ctypes
 import mmap
 import os
 import struct
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..errors import MachOError
@@ -54,6 +55,7 @@ class SharedMemory:
         if mapped != self.address:
             raise MachOError(f"no memory can be shared at {self.address:#x}: {os.strerror(ctypes.get_errno())}")
         self._used = 0
+        self._most_used = 0  # since the last release
         self._placed: dict[tuple[bool, int], tuple[int, Any]] = {}  # address there, storage here
 
     @property
@@ -75,8 +77,19 @@ class SharedMemory:
 
     def forget_arguments(self) -> None:
         """Forget the arguments of a call, which keep their tensors' memory allocated as long as they are known."""
+        self._most_used = max(self._most_used, self._used)
         self._used = 0
         self._placed.clear()
+
+    def release(self, ranges: Iterable[Sequence[int]]) -> None:
+        """Give the pages of earlier arguments and of these ranges (address, bytes) back to the system: they are zero.
+
+        Raises MachOError if the system refuses.
+        """
+        for address, size in ((self.address, -(-self._most_used // mmap.PAGESIZE) * mmap.PAGESIZE), *ranges):
+            if size and self._libc.madvise(ctypes.c_void_p(address), ctypes.c_size_t(size), mmap.MADV_REMOVE):
+                raise MachOError(f"shared memory at {address:#x} is not released: {os.strerror(ctypes.get_errno())}")
+        self._most_used = 0
 
     def place(self, value: Any) -> Any:
         """An argument in the driver's form: tensors' memory is copied once; dtypes and so on become numbers.

@@ -17,15 +17,21 @@ namespace {
 std::recursive_mutex mutex;
 
 // ------------------------------------------------------------------------------------------------ shared memory
-constexpr uint64_t kAlignment = 256;
+constexpr uint64_t kAlignment = 256, kPage = 4096;
+// Smaller memory is not worth a system call.
+constexpr uint64_t kReleasedFrom = 1 << 16;
 uint64_t first, next, end;
-std::multimap<uint64_t, void*> unused; // by size
+struct Unused {
+  void* memory;
+  bool zero;
+};
+std::multimap<uint64_t, Unused> unused; // by size
 
 // Powers of two above a page, so that freed memory fits again; what is not touched takes no memory.
 uint64_t rounded(uint64_t bytes) {
-  uint64_t size = 4096;
+  uint64_t size = kPage;
   while (size < bytes) size *= 2;
-  return bytes > 4096 ? size : (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  return bytes > kPage ? size : (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
 // "FILE ADDRESS BYTES TAKEN": an open file, where to map it, and how much of its begin belongs to the other process.
@@ -173,11 +179,12 @@ void* shared_memory(uint64_t bytes) {
   bytes = rounded(bytes);
   const auto found = unused.lower_bound(bytes);
   if (found != unused.end() && found->first == bytes) {
-    void* memory = found->second;
+    const Unused taken = found->second;
     unused.erase(found);
-    memset(memory, 0, bytes);
-    return memory;
+    if (!taken.zero) memset(taken.memory, 0, bytes);
+    return taken.memory;
   }
+  if (bytes >= kPage) next = (next + kPage - 1) / kPage * kPage;
   if (bytes > end - next) throw std::runtime_error("no shared memory is left for " + std::to_string(bytes) + " bytes");
   next += bytes;
   return reinterpret_cast<void*>(next - bytes);
@@ -185,5 +192,17 @@ void* shared_memory(uint64_t bytes) {
 
 void shared_memory_free(void* memory, uint64_t bytes) {
   const std::lock_guard<std::recursive_mutex> guard(mutex);
-  unused.emplace(rounded(bytes), memory);
+  unused.emplace(rounded(bytes), Unused{memory, false});
+}
+
+const char* shared_memory_release() {
+  static std::string ranges;
+  const std::lock_guard<std::recursive_mutex> guard(mutex);
+  ranges.clear();
+  for (auto& [bytes, block] : unused) {
+    if (bytes < kReleasedFrom || block.zero) continue;
+    ranges += std::to_string(reinterpret_cast<uint64_t>(block.memory)) + ' ' + std::to_string(bytes) + '\n';
+    block.zero = true;
+  }
+  return ranges.c_str();
 }

@@ -1,6 +1,7 @@
 """A macOS wheel's own host code computes: its kernels, and graphs of the stand-in for MPSGraph."""
 
 import ctypes
+import os
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -221,6 +222,20 @@ def test_graphs_of_earlier_calls_are_gone_when_the_caches_are_emptied(process: H
         addcmul(torch.float32)
     process.empty_cache()
     assert addcmul(torch.float32) == right == pytest.approx([16.0, 2.4])
+
+
+def test_memory_of_earlier_calls_is_released_when_the_caches_are_emptied(process: HostProcess) -> None:
+    def megabytes() -> int:
+        assert process._memory is not None
+        return os.fstat(process._memory.file).st_blocks * 512 >> 20
+
+    values = torch.linspace(-1, 1, 2**22)
+    for _ in range(2):
+        process.empty_cache()
+        assert megabytes() < 4
+        (result,) = process.compute("aten::add.Tensor", values, values, 1).results
+        assert torch.equal(result, 2 * values)
+        assert megabytes() >= 48
 
 
 def test_a_killed_process_leaves_no_registration_of_openmp() -> None:

@@ -2,6 +2,8 @@
 
 import ctypes
 import math
+import mmap
+import os
 import pickle
 from collections.abc import Iterator
 from typing import Any
@@ -91,6 +93,23 @@ def test_the_next_call_begins_where_forgotten_arguments_were(memory: SharedMemor
     again = torch.zeros(3)
     assert memory.place(again)[1] == first[1]
     assert tensors(memory.place(again))[0] == 0
+
+
+def test_released_memory_is_zero_and_the_systems_again(memory: SharedMemory) -> None:
+    def pages() -> int:
+        return os.fstat(memory.file).st_blocks * 512 // mmap.PAGESIZE
+
+    _, address, *_ = memory.place(torch.ones(2**18))
+    ctypes.memset(memory.address + 2**32, 1, 2**16)
+    assert pages() >= 256 + 16
+    memory.forget_arguments()
+    memory.release([(memory.address + 2**32, 2**15)])
+    assert pages() == 8
+    assert ctypes.string_at(address, 4) == bytes(4)
+    assert ctypes.string_at(memory.address + 2**32 + 2**15 - 1, 2) == bytes([0, 1])
+    memory.release([])  # nothing was placed since
+    with pytest.raises(MachOError, match="shared memory at 0x1 is not released: Invalid argument"):
+        memory.release([(1, 4096)])
 
 
 def test_dtypes_layouts_and_memory_formats_are_sent_as_numbers(memory: SharedMemory) -> None:
