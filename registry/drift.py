@@ -78,7 +78,7 @@ def drift_of(entry: Entry) -> StatusDrift | None:
 
 def _agrees(status: Status, measured: Measured) -> bool:
     """Whether the status fits the verdict and the cases that differ from it."""
-    if measured.partly and status is Status.wrong:
+    if measured.partly and (status is Status.wrong or status in _REPLACED):
         return True
     refuted = measured.partly and status in (Status.native, Status.composite)
     return not refuted and measured.verdict in _AGREES[status]

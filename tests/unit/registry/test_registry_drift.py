@@ -34,6 +34,13 @@ def test_the_simulated_device_reports_missing_operators() -> None:
     assert drift_of(entry("native", "missing", "simulated")) is not None
 
 
+@pytest.mark.parametrize(("status", "drifts"), [("implemented", False), ("wrong", False), ("native", True)])
+def test_a_kernel_is_still_needed_where_some_cases_are_wrong(status: str, drifts: bool) -> None:
+    partly = {"wrong": ["float32"]}
+    assert (drift_of(entry(status, "native", partly=partly)) is not None) == drifts
+    assert drift_of(entry("implemented", "native")) is not None
+
+
 @pytest.mark.parametrize(
     ("status", "verdict", "words"),
     [
