@@ -66,7 +66,7 @@ def may_have_faulty_call(outcome: Outcome) -> bool:
     return outcome.verdict in (CaseVerdict.WRONG, CaseVerdict.CRASH)
 
 
-class _FaultFound(Exception):
+class _FaultFoundError(Exception):
     """Ends the run of a case whose faulty call is known."""
 
 
@@ -110,7 +110,7 @@ class InnerCalls(CallTracer):
         with _Mode(self):
             yield
         if self.at_fault is not None and self._note is None:
-            raise _FaultFound
+            raise _FaultFoundError
 
     def audited(self, mode: TorchDispatchMode, func: OpOverload[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
         """Make one call on the device, and compare it with the CPU's unless an inner call was already wrong."""

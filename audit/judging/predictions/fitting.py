@@ -222,7 +222,7 @@ class ModelledRuns:
         self._cotangents = cotangents
         self._unmodelled = unmodelled
         self._runs: Runs = {}
-        self._is_moved: dict[bool, bool] = {}  # whether the model moves values, by whether subnormal numbers are flushed
+        self._is_moved: dict[bool, bool] = {}  # by whether subnormal numbers are flushed
 
     def fits(self, actual: Tensor, expected: Tensor, place: Position, wrong: Tensor) -> Tensor:
         """Which of the wrong elements are as the model predicts in one of its runs, up to rounding.
@@ -236,9 +236,9 @@ class ModelledRuns:
             exact = right if wide is None or wide.shape != right.shape else on_cpu(wide)
             return self._prediction.where(values, right, exact)
         fits = torch.zeros(values.shape, dtype=torch.bool)
-        for alone in (True, False):
+        for first_alone in (True, False):
             for flush in (False, True):
-                made = {run: self._result(flush, run, place) for run in ([0] if alone else self._numbers(flush))}
+                made = {run: self._result(flush, run, place) for run in ([0] if first_alone else self._numbers(flush))}
                 results = {
                     run: r
                     for run, r in made.items()
