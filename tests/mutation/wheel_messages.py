@@ -82,13 +82,14 @@ CHANGES: dict[str, Callable[[MetalLaunch, Rows], bool]] = {
     "no launch": _launch_nothing,
 }
 OPERATORS = {
-    "swapped inputs": "sub div atan2 fmod remainder copysign gt le",
-    "a thread too few": "exp log tanh sqrt add mul cumsum sum",
-    "dropped offsets": "neg abs reciprocal rsqrt expm1 square",
-    "another number": "lerp addcmul addcdiv clamp_min tril index_add",
-    "no launch": "sigmoid sign sinc triu fill log2",
+    "swapped inputs": "sub div atan2 fmod remainder copysign gt le hypot ge nextafter",
+    "a thread too few": "exp log tanh sqrt add mul cumsum cumprod log1p",
+    "dropped offsets": "neg abs reciprocal rsqrt expm1 exp2",
+    "another number": "lerp clamp_min tril clamp_max",
+    "no launch": "sigmoid sinc triu fill log2 atan",
 }
-OTHER_KERNELS = {"sin": "cos", "round": "trunc", "erf": "erfc", "fmin": "fmax", "floor": "ceil", "cosh": "sinh"}
+KERNEL_PAIRS = "sin:cos round:trunc erf:erfc fmin:fmax cosh:sinh asin:acos tan:atan i0:i1"
+OTHER_KERNELS = dict(pair.split(":") for pair in KERNEL_PAIRS.split())
 FAULTS = [
     *(
         HostFault(kind=kind, file="launch", operators=(operator,), was=kind, becomes="", macos=MacOS.TAHOE)
