@@ -106,7 +106,7 @@ class InnerCalls(CallTracer):
 
     @contextmanager
     def tracing(self, forward: bool) -> Iterator[None]:
-        """Audit the calls made in this context. Raises after it if one is wrong, because comparing takes long."""
+        """Audit the calls made in this context. Raises after them if one is wrong, which saves the comparison."""
         with _Mode(self):
             yield
         if self.at_fault is not None and self._note is None:
@@ -157,14 +157,16 @@ class InnerCalls(CallTracer):
     @contextmanager
     def _noted(self, func: OpOverload[..., Any], before: Inputs) -> Iterator[None]:
         self._open.append((func._name, "" if self._note is None else described(Case(func, *before))))
-        if self._note is not None:
-            self._note(*self._open[-1])
+        self._note_innermost()
         try:
             yield
         finally:
             self._open.pop()
-            if self._note is not None:
-                self._note(*(self._open[-1] if self._open else ("", "")))
+            self._note_innermost()
+
+    def _note_innermost(self) -> None:
+        if self._note is not None:
+            self._note(*(self._open[-1] if self._open else ("", "")))
 
     def _compare(self, func: OpOverload[..., Any], before: Inputs, after: tuple[Any, ...] | Exception) -> None:
         if self.at_fault is not None:  # an inner call of this one

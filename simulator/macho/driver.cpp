@@ -432,7 +432,7 @@ struct NoWarnings : c10::WarningHandler {
   void process(const c10::Warning&) override {}
 };
 
-// Calls return objects to callers who retain them, which Apple's runtime does without a pool. No other pool is emptied.
+// Methods return autoreleased objects. Apple's runtime needs no pool where the caller retains them; this one does.
 struct AutoreleasePool {
   void* mark = objc_autoreleasePoolPush();
   ~AutoreleasePool() { objc_autoreleasePoolPop(mark); }

@@ -238,11 +238,12 @@ class ModelledRuns:
         fits = torch.zeros(values.shape, dtype=torch.bool)
         for first_alone in (True, False):
             for flush in (False, True):
-                made = {run: self._result(flush, run, place) for run in ([0] if first_alone else self._numbers(flush))}
                 results = {
-                    run: r
-                    for run, r in made.items()
-                    if r is not None and r.shape == values.shape and r.dtype is values.dtype
+                    run: result
+                    for run in ([0] if first_alone else self._numbers(flush))
+                    if (result := self._result(flush, run, place)) is not None
+                    and result.shape == values.shape
+                    and result.dtype is values.dtype
                 }
                 if results:
                     fits |= self._near(values, right, results)
@@ -263,7 +264,7 @@ class ModelledRuns:
         return torch.allclose(values, result, relative, relative, equal_nan=True)
 
     def _near(self, values: Tensor, right: Tensor, results: dict[int, Tensor]) -> Tensor:
-        """Which values are near one of the results, which are by the numbers of their runs."""
+        """Which values are near one of the results, given by the number of the run."""
         whole = values.is_complex()
         relative = TOLERANCES.get(values.dtype, (0.0, 0.0))[0]
         values, right, *parts = map(_in_parts, (values, right, *results.values()))
@@ -272,11 +273,8 @@ class ModelledRuns:
         if whole:
             zeros &= (values == right).all(-1, keepdim=True)
         fits = torch.stack([_same(values, part) & ~_of_other_sign(zeros, values, part) for part in parts]).any(0)
-        saying = [
-            part
-            for run, part in zip(results, parts, strict=True)
-            if run <= MOVED_RUNS or self._prediction.alternatives > 1
-        ]
+        last = MOVED_RUNS if self._prediction.alternatives == 1 else max(results)
+        saying = [part for run, part in zip(results, parts, strict=True) if run <= last]
         changed = torch.stack(
             [~_same(right, part) | _of_other_sign(zeros, right, part) for part in saying or parts]
         ).any(0)

@@ -38,7 +38,7 @@ class Ulp:
     Attributes:
         run: the number of the run, which chooses one of a model's alternatives.
         earlier: what models keep of earlier calls of the run.
-        called: whether a model asked for values to be moved; if not, the model's results are those of each other run.
+        called: whether a model asked for values to be moved; if not, all runs have the same results.
     """
 
     def __init__(self, run: int = 0, *, moves: bool = True) -> None:

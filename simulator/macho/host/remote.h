@@ -15,6 +15,6 @@ std::string remote_answer(const char* kind, const std::string& request);
 // Memory of zeros in the shared part. Throws std::runtime_error if none is left.
 void* shared_memory(uint64_t bytes);
 void shared_memory_free(void* memory, uint64_t bytes);
-// Memory that is in use no more, a line "ADDRESS BYTES" for each part. The caller must have the other process release
-// its pages, after which it holds zeros.
+// Memory that is no longer used, a line "ADDRESS BYTES" for each part. The other process must release its pages, after
+// which it holds zeros.
 extern "C" __attribute__((visibility("default"))) const char* shared_memory_release();
